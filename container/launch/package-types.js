@@ -1,6 +1,6 @@
 /**
- * Writes the type declarations of the package. Types that are inferred from schemas or derived from the table
- * of verbs are written out, so that the package needs no schema library. The compiler does the work; this module adds the results to the declarations.
+ * Writes the type declarations of the package. The compiler writes out the types that are inferred from schemas or
+ * derived from the table of verbs, so that the package needs no schema library.
  */
 import {
   appendFileSync,
@@ -30,11 +30,12 @@ export async function writeTypes(folder) {
   runTool(tools.tsc, ["-p", join(root, "src/client"), ...declare, ...into]);
   const files = declarationsBelow(folder);
   const types = resolveSchemaTypes(folder, files);
-  const constants = protocolConstants();
   for (const [path, text] of files) {
-    const own = types.get(relative(folder, path));
+    const name = relative(folder, path);
+    const own = types.get(name);
+    const schemas = own === undefined ? {} : await import(join(root, "src", sourceOf(name)));
     const known = text.replace(schemaType, (_, side, schema) =>
-      withFieldComments(own?.get(`${side}$${schema}`) ?? "", schema, constants),
+      withFieldComments(own?.get(`${side}$${schema}`) ?? "", schemas[schema], side),
     );
     writeFileSync(path, withJsExtensions(withoutSchemas(known)));
   }
@@ -45,53 +46,25 @@ export async function writeTypes(folder) {
 }
 
 /**
- * The text of each constant of the protocol, by its name: schemas, and the fields that they share.
- * @returns {Map<string, string>}
- */
-function protocolConstants() {
-  const folder = join(root, "src/protocol");
-  const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
-  const modules = names
-    .filter((name) => name.endsWith(".ts"))
-    .map((name) => readFileSync(join(folder, name), "utf8"));
-  const constant = /^(?:export )?const (\w+) = ([\s\S]*?);$/gm;
-  return new Map(
-    modules.flatMap((text) =>
-      [...text.matchAll(constant)].map(([, name = "", value = ""]) => [name, value]),
-    ),
-  );
-}
-
-/**
- * Gives the fields of a resolved type the comments that they have in the schema, or in what it spreads.
+ * Gives the fields of a resolved type the descriptions of their schemas as comments, with the default and the largest value.
  * @param {string} type
- * @param {string} schema
- * @param {Map<string, string>} constants
+ * @param {any} schema  undefined if its module does not export it
+ * @param {string} side  input or output
  */
-function withFieldComments(type, schema, constants) {
-  const comments = fieldComments(schema, constants);
-  return type.replace(/^ {4}(?:readonly )?"?(\w+)"?\??: /gm, (line, field) => {
-    const comment = comments.get(field);
-    return comment === undefined ? line : `    ${comment}\n${line}`;
+function withFieldComments(type, schema, side) {
+  const options = { io: side === "input" ? "input" : "output", unrepresentable: "any" };
+  return type.replace(/^ {4}(?:readonly )?"?([\w.]+)"?\??: /gm, (line, name) => {
+    const field = schema?.shape?.[name]?.toJSONSchema(options) ?? {};
+    const { description, default: byDefault, maximum } = field;
+    if (description === undefined) return line;
+    const facts = [
+      ["Default", JSON.stringify(byDefault)],
+      ["At most", maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum],
+    ];
+    const given = facts.filter(([, value]) => value !== undefined);
+    const text = [description, ...given.map(([what, value]) => `${what} ${value}.`)].join(" ");
+    return `    /** ${text} */\n${line}`;
   });
-}
-
-/**
- * @param {string} name
- * @param {Map<string, string>} constants
- * @returns {Map<string, string>}
- */
-function fieldComments(name, constants) {
-  const text = constants.get(name) ?? "";
-  const spreads = [...text.matchAll(/(?:\.\.\.|^)(\w+)(?:\.shape|[.,\s])/g)];
-  const inherited = spreads.flatMap(([, other = ""]) =>
-    other === name ? [] : [...fieldComments(other, constants)],
-  );
-  const own = [...text.matchAll(/(\/\*\*(?:(?!\*\/)[\s\S])*\*\/)\s+(\w+):/g)];
-  const comments = own.map(
-    ([, comment = "", field = ""]) => /** @type {const} */ ([field, comment]),
-  );
-  return new Map([...inherited, ...comments]);
 }
 
 /**
@@ -124,6 +97,11 @@ async function withSummaries(methods) {
   });
 }
 
+/** @param {string} declaration  its path */
+function sourceOf(declaration) {
+  return declaration.replace(".d.ts", ".ts");
+}
+
 /**
  * @param {string} folder
  * @returns {Map<string, string>}
@@ -147,7 +125,7 @@ function resolveSchemaTypes(declared, files) {
     let count = 0;
     cpSync(join(root, "src/protocol"), join(folder, "protocol"), { recursive: true });
     for (const [path, text] of files) {
-      const module = join(folder, relative(declared, path).replace(".d.ts", ".ts"));
+      const module = join(folder, sourceOf(relative(declared, path)));
       const used = new Map([...text.matchAll(schemaType)].map((found) => [found[0], found]));
       for (const [, side = "", schema = ""] of used.values()) {
         const direction = side === "input" ? "input" : "output";
@@ -159,7 +137,7 @@ function resolveSchemaTypes(declared, files) {
     }
     const declaration = "declare function expand<Api>(): { [Name in keyof Api]: Api[Name] };";
     const constant = `export const type${count}$derived$${derived.name} = expand<${derived.name}>();`;
-    const module = join(folder, derived.path.replace(".d.ts", ".ts"));
+    const module = join(folder, sourceOf(derived.path));
     appendFileSync(module, `\n${declaration}\n${constant}\n`);
     count += 1;
     return compileTypes(folder, count);

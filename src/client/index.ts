@@ -9,7 +9,7 @@ export { BerthError, type ErrorCode, type ErrorFacts, errors } from "../protocol
 export type * from "../protocol/event.ts";
 export type * from "../protocol/exec.ts";
 export type * from "../protocol/file.ts";
-export type * from "../protocol/git.ts";
+export type * from "../protocol/file.ts";
 export type * from "../protocol/lease.ts";
 export type * from "../protocol/metadata.ts";
 export type * from "../protocol/plan.ts";
@@ -20,13 +20,12 @@ export type * from "../protocol/sandbox.ts";
 export type * from "../protocol/session.ts";
 export type * from "../protocol/terminal.ts";
 export { type Berth, type ConnectOptions, connect } from "./connect.ts";
-export type { LiveVerbs } from "./connected-verbs.ts";
 export type { Clock, Fetch } from "./http/http-client.ts";
 export type { CallOptions } from "./http/request.ts";
 export type { RetryPolicy } from "./http/retry.ts";
 export type { Progress, TellProgress, UploadContent } from "./http/upload.ts";
 export type { HeldLease, HoldOptions } from "./lease/lease.ts";
-export type { SandboxHandle, WaitOptions } from "./sandbox.ts";
+export type { LiveVerbs, SandboxHandle, WaitOptions } from "./sandbox.ts";
 export type {
   EventGap,
   FollowEventsOptions,

@@ -2,10 +2,10 @@
  * The TypeScript interface of Berth: the SDK implements it over HTTP, the Worker for service bindings.
  * Most methods are derived from their row (verbs/types.ts); this file declares the others.
  */
-import type { ArchiveType, Unpacked } from "./archive.ts";
+
 import type { Counts, SandboxesInput, SandboxesPage, TenantEvents } from "./directory.ts";
 import type { EventsPage } from "./event.ts";
-import type { FileView } from "./file.ts";
+import type { ArchiveType, FileView, Unpacked } from "./file.ts";
 import type { LeaseGranted, LeaseReleased } from "./lease.ts";
 import type { MetadataAnswer, MetadataPatch } from "./metadata.ts";
 import type {

@@ -10,14 +10,13 @@ const pathsSchema = z.array(z.string());
 
 export const changesSchema = z
   .strictObject({
-    /** The lists are cut at a limit; `counts` has the full numbers. */
-    added: pathsSchema,
+    added: pathsSchema.describe("The lists are cut at a limit; `counts` has the full numbers."),
     modified: pathsSchema,
     deleted: pathsSchema,
-    counts: z.strictObject({ added: z.int(), modified: z.int(), deleted: z.int() }).meta({
-      description: "All changes, including those beyond the limit of the lists.",
-    }),
-    bytes: z.int().meta({ description: "Size of the files that were added or modified." }),
+    counts: z
+      .strictObject({ added: z.int(), modified: z.int(), deleted: z.int() })
+      .describe("All changes, including those beyond the limit of the lists."),
+    bytes: z.int().describe("Size of the files that were added or modified."),
   })
   .meta({ id: "Changes" });
 

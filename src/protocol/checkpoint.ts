@@ -28,20 +28,16 @@ export const checkpointSchema = z
     id: checkpointIdSchema,
     name: z.string().optional(),
     createdAt: z.iso.datetime(),
-    /** Null: it lasts as long as its sandbox. */
     expiresAt: z.iso
       .datetime()
       .nullable()
-      .meta({ description: "When it is removed; null: together with its sandbox." }),
-    /** Size on disk, if known. */
-    bytes: z.int().meta({ description: "Size on disk, if known." }),
-    /** Milliseconds that saving it took. */
-    tookMs: z.int(),
-    /** Why it cannot be removed now. */
+      .describe("When it is removed; null: together with its sandbox."),
+    bytes: z.int().describe("Size on disk, if known."),
+    tookMs: z.int().describe("Milliseconds that saving it took."),
     inUse: z
       .enum(["pause", "plan"])
       .optional()
-      .meta({ description: "What still needs it; it cannot be removed until then." }),
+      .describe("What still needs it; it cannot be removed until then."),
   })
   .meta({ id: "Checkpoint" });
 

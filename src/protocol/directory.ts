@@ -4,17 +4,15 @@
  */
 import { z } from "zod";
 import { eventDataSchema } from "./event.ts";
-import { wholeNumber } from "./fields/whole-number.ts";
+import { nextCursor, pageLimit } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
 import { sandboxSchema, stateNames } from "./sandbox.ts";
 
 export const listedSandboxSchema = sandboxSchema
   .omit({ lease: true })
   .extend({
-    /** When the sandbox last reported this state. */
-    stateAsOf: z.iso.datetime().meta({ description: "When the sandbox last reported this state." }),
-    /** Whether it is the current sandbox of its scope. */
-    current: z.boolean().meta({ description: "Whether it is the current sandbox of its scope." }),
+    stateAsOf: z.iso.datetime().describe("When the sandbox last reported this state."),
+    current: z.boolean().describe("Whether it is the current sandbox of its scope."),
   })
   .meta({ id: "ListedSandbox" });
 
@@ -27,33 +25,40 @@ const metadataFilter = z
   .max(limits.metadataKeyBytesMax + limits.metadataValueBytesMax + 1)
   .regex(/^[A-Za-z0-9._:/-]+=[\s\S]+$/, "must be key=value");
 
+const scopeFilter = z
+  .string()
+  .max(limits.scopeCharsMax)
+  .optional()
+  .describe("Only sandboxes whose scope has this value.");
+
 export const sandboxesQuerySchema = z.strictObject({
-  /** State names, separated by commas. */
   state: z
     .string()
     .transform((text) => text.split(","))
     .pipe(z.array(z.enum(stateNames)).min(1).max(stateNames.length))
-    .optional(),
-  "scope.repo": z.string().max(limits.scopeCharsMax).optional(),
-  "scope.branch": z.string().max(limits.scopeCharsMax).optional(),
-  "scope.config": z.string().max(limits.scopeCharsMax).optional(),
-  /** May be repeated: a sandbox must match all filters. */
-  metadata: z.array(metadataFilter).max(limits.metadataFiltersMax).default([]),
-  /** `1`: only sandboxes that this key created. */
-  mine: z.enum(["0", "1"]).default("0"),
-  /** Sandboxes per page; 100 by default, at most 1,000. */
-  limit: wholeNumber(1, limits.sandboxesPageMax).prefault(100),
+    .optional()
+    .describe("State names, separated by commas."),
+  "scope.repo": scopeFilter,
+  "scope.branch": scopeFilter,
+  "scope.config": scopeFilter,
+  metadata: z
+    .array(metadataFilter)
+    .max(limits.metadataFiltersMax)
+    .default([])
+    .describe("`key=value`. May be repeated: a sandbox must match all filters."),
+  mine: z.enum(["0", "1"]).default("0").describe("`1`: only sandboxes that this key created."),
+  limit: pageLimit("Sandboxes", limits.sandboxesPageMax, 100),
   cursor: z
     .string()
     .regex(/^\d{1,15}\.[a-z][a-z0-9]{23}$/, "must be a `nextCursor` of an earlier page")
-    .optional(),
+    .optional()
+    .describe(nextCursor),
 });
 
 export const countsSchema = z
   .strictObject({
     states: z.partialRecord(z.enum(stateNames), z.int()),
-    /** All sandboxes except destroyed ones. */
-    total: z.int().meta({ description: "All sandboxes except destroyed ones." }),
+    total: z.int().describe("All sandboxes except destroyed ones."),
   })
   .meta({ id: "Counts" });
 
@@ -68,8 +73,7 @@ export const tenantEventsSchema = z
       }),
     ),
     nextCursor: z.string().nullable(),
-    /** Events between `after` and the first of these were removed. */
-    gap: z.boolean(),
+    gap: z.boolean().describe("Events between `after` and the first of these were removed."),
   })
   .meta({ id: "TenantEvents" });
 

@@ -120,7 +120,11 @@ export class BerthError extends Error {
   constructor(
     code: ErrorCode,
     message: string,
-    options: { hint?: string; facts?: ErrorFacts; requestId?: string } = {},
+    options: {
+      hint?: string | undefined;
+      facts?: ErrorFacts;
+      requestId?: string | undefined;
+    } = {},
   ) {
     super(message);
     this.name = "BerthError";

@@ -2,7 +2,7 @@
  * Schemas of events of one sandbox: what happened, in order, each with a number that only grows.
  */
 import { z } from "zod";
-import { wholeNumber } from "./fields/whole-number.ts";
+import { pageLimit, queryNumber } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
 import { metadataSchema } from "./metadata.ts";
 import { filesFromSchema, stateNames } from "./sandbox.ts";
@@ -13,7 +13,7 @@ const stateEvent = z.strictObject({
   reason: z.string().optional(),
   files: filesFromSchema
     .optional()
-    .meta({ description: "With `running`: where the files of this incarnation came from." }),
+    .describe("With `running`: where the files of this incarnation came from."),
 });
 
 const leaseEvent = z.strictObject({
@@ -22,8 +22,10 @@ const leaseEvent = z.strictObject({
   fence: z.int(),
   holder: z.string(),
   reason: z.string().optional(),
-  /** The tenant that revoked it, and the reason: `<tenant>: <reason>`. */
-  by: z.string().optional(),
+  by: z
+    .string()
+    .optional()
+    .describe("The tenant that revoked it, and the reason: `<tenant>: <reason>`."),
 });
 
 const metadataEvent = z.strictObject({
@@ -50,8 +52,7 @@ const workEvent = z.strictObject({
   signal: z.string().nullable().optional(),
   reason: z.enum(["exited", "timed_out", "ended", "lease_lost"]).optional(),
   at: z.iso.datetime().optional(),
-  /** With `ended`: its number within its incarnation. */
-  n: z.int().optional(),
+  n: z.int().optional().describe("With `ended`: its number within its incarnation."),
   incarnation: z.string(),
 });
 
@@ -95,20 +96,21 @@ export const eventSchema = z
   .meta({ id: "Event" });
 
 export const eventsQuerySchema = z.strictObject({
-  /** Returns events with a higher `seq`; 0 is the beginning. */
-  after: wholeNumber(0, Number.MAX_SAFE_INTEGER).prefault(0),
-  /** Events per page; 100 by default, at most 1,000. */
-  limit: wholeNumber(1, limits.eventsPageMax).prefault(100),
-  /** `1`: a stream of server-sent events instead of a page. */
-  follow: z.enum(["0", "1"]).default("0"),
+  after: queryNumber(0, Number.MAX_SAFE_INTEGER)
+    .prefault(0)
+    .describe("Returns events with a higher `seq`; 0 is the beginning."),
+  limit: pageLimit("Events", limits.eventsPageMax, 100),
+  follow: z
+    .enum(["0", "1"])
+    .default("0")
+    .describe("`1`: a stream of server-sent events instead of a page."),
 });
 
 export const eventsSchema = z
   .strictObject({
     events: z.array(eventSchema),
     nextCursor: z.string().nullable(),
-    /** Events between `after` and the first of these were removed. */
-    gap: z.boolean().meta({ description: "Events before the first of these were removed." }),
+    gap: z.boolean().describe("Events between `after` and the first of these were removed."),
   })
   .meta({ id: "Events" });
 

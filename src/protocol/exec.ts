@@ -13,35 +13,28 @@ import {
   stdinInvalid,
   stdinSchema,
 } from "./fields/command.ts";
+import { wholeNumber } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
 
 /** Input and output of a command whose output is returned when it has ended. */
 export const bufferedIoFields = {
-  /** Standard input, in `encoding`; empty by default. */
   stdin: stdinSchema.optional(),
-  /** Bytes of stdout and stderr together that are returned; 1 MiB by default, at most 16 MiB. */
-  maxOutputBytes: z
-    .int()
-    .min(0)
-    .max(limits.execOutputMaxBytes)
+  maxOutputBytes: wholeNumber(0, limits.execOutputMaxBytes)
     .default(limits.execOutputDefaultBytes)
-    .meta({ description: "Limit for stdout and stderr together; the rest is discarded." }),
-  /** Encoding of stdin, stdout and stderr; `utf8` by default. */
-  encoding: encodingSchema.default("utf8").meta({
-    description:
-      "Encoding of stdin, stdout and stderr. `utf8` replaces invalid bytes by U+FFFD; `base64` preserves every byte.",
-  }),
+    .describe("Limit for stdout and stderr together; the rest is discarded."),
+  encoding: encodingSchema
+    .default("utf8")
+    .describe("Of input and output: `utf8` replaces invalid bytes, `base64` keeps every byte."),
 };
 
-export const timeoutSchema = z.int().min(1).max(limits.execTimeoutMaxMs).meta({
-  description: "After this time all processes of the command get SIGTERM, and 2 s later SIGKILL.",
-});
+export const timeoutSchema = wholeNumber(1, limits.execTimeoutMaxMs).describe(
+  "Milliseconds until all its processes get SIGTERM, and 2 s later SIGKILL.",
+);
 
 export const execCallSchema = z
   .strictObject({
     ...programFields,
     ...bufferedIoFields,
-    /** Milliseconds until the process tree is ended; 60,000 by default, at most 1 hour. */
     timeoutMs: timeoutSchema.default(limits.execTimeoutDefaultMs),
   })
   .refine(hasCommandOrArgv, eitherCommandOrArgv)
@@ -52,22 +45,20 @@ export const execCallSchema = z
 export const execResultSchema = z
   .strictObject({
     execId: z.string(),
-    /** Null if a signal ended the command. */
-    exitCode: z.int().nullable().meta({ description: "null if a signal ended it." }),
-    /** Such as `SIGKILL`; null if the command exited. */
-    signal: z.string().nullable().meta({ example: "SIGKILL" }),
+    exitCode: z.int().nullable().describe("Null if a signal ended the command."),
+    signal: z
+      .string()
+      .nullable()
+      .meta({ description: "Such as `SIGKILL`; null if the command exited.", example: "SIGKILL" }),
     timedOut: z.boolean(),
     stdout: z.string(),
     stderr: z.string(),
-    /** The output was longer than `maxOutputBytes`. */
-    truncated: z.boolean().meta({ description: "The output was longer than `maxOutputBytes`." }),
-    /** Processes that were still running when the command exited; they were ended. */
-    leftovers: z.int().meta({
-      description: "Processes that were still running when the command exited; they were ended.",
-    }),
+    truncated: z.boolean().describe("The output was longer than `maxOutputBytes`."),
+    leftovers: z
+      .int()
+      .describe("Processes that were still running when the command exited; they were ended."),
     durationMs: z.number(),
-    /** The incarnation of the container that ran it. */
-    incarnation: z.string(),
+    incarnation: z.string().describe("The incarnation of the container that ran it."),
   })
   .meta({ id: "ExecResult" });
 

@@ -1,15 +1,21 @@
 /**
- * Schemas of single files, folders and changes. See archive.ts for whole trees.
+ * Schemas of files, folders, archives (whole trees in one tar stream) and clones of git repositories.
  */
 import { z } from "zod";
-import { pathSchema } from "./fields/env.ts";
+import { kernelText, pathSchema } from "./fields/env.ts";
 import { flagSchema } from "./fields/flag.ts";
-import { wholeNumber } from "./fields/whole-number.ts";
+import { nextCursor, pageLimit, queryNumber, wholeNumber } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
 import { handleSchema } from "./process.ts";
 
-/** Relative paths are below /workspace, or below the current folder of the session. */
-const pathFields = { path: pathSchema, session: handleSchema.optional() };
+export const inSession = handleSchema
+  .optional()
+  .describe("Relative paths are below the current folder of this session, not below /workspace.");
+
+const pathFields = {
+  path: pathSchema.describe("Absolute, or below /workspace."),
+  session: inSession,
+};
 
 export const modeSchema = z
   .string()
@@ -20,45 +26,44 @@ export const fileQuerySchema = z.strictObject(pathFields);
 
 export const putQuerySchema = z.strictObject({
   ...pathFields,
-  /** Creates missing parents. */
-  mkdirs: flagSchema.default(false),
-  /** The mode of a new file. A replaced file keeps its mode unless this is given. */
-  mode: modeSchema.optional(),
+  mkdirs: flagSchema.default(false).describe("Creates missing parents."),
+  mode: modeSchema
+    .optional()
+    .describe("The mode of a new file. A replaced file keeps its mode unless this is given."),
 });
 
 export const removeQuerySchema = z.strictObject({
   ...pathFields,
-  recursive: flagSchema.default(false),
+  recursive: flagSchema.default(false).describe("Also removes a folder that is not empty."),
 });
 
 export const listQuerySchema = z.strictObject({
   ...pathFields,
-  path: pathSchema.default("."),
-  /** 1: only the entries of the folder itself. */
-  depth: wholeNumber(1, limits.fileListDepthMax).prefault(1),
-  /** Entries per page; 1,000 by default, at most 5,000. */
-  limit: wholeNumber(1, limits.fileListPageMax).prefault(1000),
+  path: pathFields.path.default("."),
+  depth: queryNumber(1, limits.fileListDepthMax)
+    .prefault(1)
+    .describe("1: only the entries of the folder itself."),
+  limit: pageLimit("Entries", limits.fileListPageMax, 1000),
   cursor: z
     .string()
     .max(limits.pathBytesMax * 4)
-    .optional(),
+    .optional()
+    .describe(nextCursor),
 });
 
 export const watchQuerySchema = z.strictObject({
   ...pathFields,
-  path: pathSchema.default("."),
-  recursive: flagSchema.default(true),
+  path: pathFields.path.default("."),
+  recursive: flagSchema.default(true).describe("Also watches the folders below it."),
 });
 
 export const mkdirCallSchema = z
   .strictObject({
-    path: pathSchema,
-    session: handleSchema.optional(),
-    /** Creates missing parents, and accepts a folder that exists; false by default. */
+    ...pathFields,
     parents: z
       .boolean()
       .default(false)
-      .meta({ description: "Also creates missing parents; an existing folder is no error." }),
+      .describe("Creates missing parents, and accepts a folder that exists."),
     mode: modeSchema.optional(),
   })
   .meta({ id: "MkdirCall" });
@@ -67,31 +72,22 @@ export const moveCallSchema = z
   .strictObject({
     from: pathSchema,
     to: pathSchema,
-    session: handleSchema.optional(),
-    /** Replaces an existing file at `to`; false by default. */
-    overwrite: z.boolean().default(false),
+    session: inSession,
+    overwrite: z.boolean().default(false).describe("Replaces an existing file at `to`."),
   })
   .meta({ id: "MoveCall" });
 
 export const fileSchema = z
   .strictObject({
-    /** Absolute path. */
-    path: z.string().meta({ description: "Absolute path." }),
+    path: z.string().describe("Absolute path."),
     kind: z.enum(["file", "folder", "link", "other"]),
-    /** Bytes. */
-    size: z.int(),
-    /** Octal, such as `644`. */
-    mode: z.string().meta({ example: "644" }),
+    size: z.int().describe("Bytes."),
+    mode: z.string().meta({ description: "Octal, such as `644`.", example: "644" }),
     uid: z.int(),
     gid: z.int(),
     modifiedAt: z.iso.datetime(),
-    /** Only for files: changes with every write. */
-    etag: z.string().optional().meta({ description: "Only for files: changes with every write." }),
-    /** Only for links: the path that the link contains. */
-    target: z
-      .string()
-      .optional()
-      .meta({ description: "Only for links: the path that the link contains." }),
+    etag: z.string().optional().describe("Only for files: changes with every write."),
+    target: z.string().optional().describe("Only for links: the path that the link contains."),
   })
   .meta({ id: "File" });
 
@@ -99,11 +95,10 @@ export const filesSchema = z
   .strictObject({
     files: z.array(
       fileSchema.extend({
-        /** Only names that are not UTF-8: the bytes of the path. No call can address such a file. */
         pathBase64: z
           .string()
           .optional()
-          .meta({ description: "Only for names that are not UTF-8; no call can name them." }),
+          .describe("The bytes of a path that is not UTF-8: no call can address such a file."),
       }),
     ),
     nextCursor: z.string().nullable(),
@@ -112,8 +107,7 @@ export const filesSchema = z
 
 export const removedSchema = z
   .strictObject({
-    /** Number of files, folders and links that were removed. */
-    removed: z.int().meta({ description: "Number of files, folders and links that were removed." }),
+    removed: z.int().describe("Number of files, folders and links that were removed."),
   })
   .meta({ id: "Removed" });
 
@@ -138,3 +132,66 @@ export type MoveInput = z.input<typeof moveCallSchema>;
 export type MoveCall = z.infer<typeof moveCallSchema>;
 export type ListQuery = Partial<z.infer<typeof listQuerySchema>>;
 export type WatchQuery = Partial<z.infer<typeof watchQuerySchema>>;
+
+/** Compression by content type: `Accept` of a download, `Content-Type` of an upload. */
+export const archiveTypes = {
+  "application/x-tar": "none",
+  "application/gzip": "gzip",
+  "application/zstd": "zstd",
+} as const;
+
+export type ArchiveType = keyof typeof archiveTypes;
+
+export const archiveQuerySchema = z.strictObject({
+  path: pathFields.path.default("."),
+  session: inSession,
+});
+
+export const unpackedSchema = z
+  .strictObject({
+    entries: z.int().describe("How many files, folders and links were unpacked."),
+    bytes: z.int().describe("Unpacked size of all files."),
+  })
+  .meta({ id: "Unpacked" });
+
+export type Unpacked = z.infer<typeof unpackedSchema>;
+
+export const cloneCallSchema = z
+  .strictObject({
+    url: kernelText(limits.gitUrlBytesMax).refine(
+      (url) => /^(https?|ssh|git|file):\/\/[^\s]+$|^[\w.-]+@[\w.-]+:[^\s]+$/.test(url),
+      "must be an https, http, ssh, git or file address, or user@host:path",
+    ),
+    branch: kernelText(limits.gitRefBytesMax)
+      .refine((ref) => /^(?!-)[^\s~^:?*[\\]+$/.test(ref), "must be the name of a branch or tag")
+      .optional()
+      .describe("A branch or tag; the remote's default branch by default."),
+    depth: wholeNumber(1, 1_000_000).optional().describe("Commits to fetch; all by default."),
+    dir: pathSchema.optional().describe("The new folder; the name of the repository by default."),
+    session: inSession,
+    credentials: z
+      .strictObject({
+        username: kernelText(limits.gitSecretBytesMax),
+        password: kernelText(limits.gitSecretBytesMax),
+      })
+      .optional()
+      .describe("For this clone only; neither stored in the sandbox nor shown."),
+    timeoutMs: wholeNumber(1000, limits.execTimeoutMaxMs).default(limits.gitCloneTimeoutMs),
+  })
+  .meta({ id: "CloneCall" });
+
+/** The data of `event: progress`. */
+export const cloneProgressSchema = z.strictObject({
+  phase: z.string().meta({ example: "Receiving objects" }),
+  percent: z.int().nullable(),
+});
+
+/** `event: done`. A failure after the first byte is `event: error` with an error body. */
+export const clonedSchema = z
+  .strictObject({ dir: z.string(), commit: z.string().nullable(), branch: z.string().nullable() })
+  .meta({ id: "Cloned" });
+
+export type CloneInput = z.input<typeof cloneCallSchema>;
+export type CloneCall = z.infer<typeof cloneCallSchema>;
+export type CloneProgress = z.infer<typeof cloneProgressSchema>;
+export type Cloned = z.infer<typeof clonedSchema>;

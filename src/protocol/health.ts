@@ -10,8 +10,11 @@ export const healthSchema = z
     version: z.string(),
     engine: z.enum(["embedded", "platform"]),
     isolation: isolationSchema.optional(),
-    /** One sentence for each isolation feature that this machine lacks, with the remedy. */
-    missing: z.array(z.string()),
+    missing: z
+      .array(z.string())
+      .describe(
+        "One sentence for each isolation feature that this machine lacks, with the remedy.",
+      ),
   })
   .meta({ id: "Health" });
 

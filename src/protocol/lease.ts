@@ -3,6 +3,7 @@
  */
 import { z } from "zod";
 import { flagSchema } from "./fields/flag.ts";
+import { wholeNumber } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
 
 const holderSchema = z
@@ -18,63 +19,51 @@ export const ticketSchema = z
 
 export const acquireCallSchema = z
   .strictObject({
-    /** The holder's name, which waiters see; `anonymous` by default. */
-    holder: holderSchema
-      .default("anonymous")
-      .meta({ description: "Name of the holder; waiters see it." }),
-    /** Milliseconds that the lease lasts without a renewal; 30,000 by default, 1,000 to 300,000. */
-    ttlMs: z.int().min(limits.leaseTtlMinMs).max(limits.leaseTtlMaxMs).default(limits.leaseTtlMs),
-    /** Milliseconds that this call may wait; 0 by default, at most 25,000. */
-    waitMs: z
-      .int()
-      .min(0)
-      .max(limits.waitMaxMs)
+    holder: holderSchema.default("anonymous").describe("The holder's name, which waiters see."),
+    ttlMs: wholeNumber(limits.leaseTtlMinMs, limits.leaseTtlMaxMs)
+      .default(limits.leaseTtlMs)
+      .describe("Milliseconds that the lease lasts without a renewal."),
+    waitMs: wholeNumber(0, limits.waitMaxMs)
       .default(0)
-      .meta({ description: "How long this call may wait." }),
-    /** Milliseconds that the caller stays in the queue, over several calls; `waitMs` by default, at most 1 hour. */
-    queueMs: z
-      .int()
-      .min(0)
-      .max(limits.leaseQueueMaxMs)
+      .describe("Milliseconds that this call may wait."),
+    queueMs: wholeNumber(0, limits.leaseQueueMaxMs)
       .optional()
-      .meta({ description: "How long the caller stays in the queue; default: `waitMs`." }),
-    /** A secret that the caller chooses: a repeated call keeps its place in the queue, or returns the same lease. */
-    ticket: ticketSchema.optional().meta({
-      description:
-        "A secret of the caller. A repeated call with it keeps its place in the queue, or gets the same lease.",
-    }),
+      .describe("Milliseconds in the queue, over several calls; `waitMs` by default."),
+    ticket: ticketSchema
+      .optional()
+      .describe(
+        "A secret of your choice: with it a repeated call keeps its place, or gets the same lease.",
+      ),
   })
   .meta({ id: "LeaseAcquire" });
 
 export const renewCallSchema = z
   .strictObject({
-    ttlMs: z.int().min(limits.leaseTtlMinMs).max(limits.leaseTtlMaxMs).optional(),
+    ttlMs: wholeNumber(limits.leaseTtlMinMs, limits.leaseTtlMaxMs).optional(),
   })
   .meta({ id: "LeaseRenew" });
 
 export const releaseQuerySchema = z.strictObject({
   force: flagSchema
     .default(false)
-    .meta({ description: "Releases even while commands of the lease run, and ends them." }),
-  break: flagSchema.default(false).meta({ description: "Revokes the lease of its holder." }),
+    .describe("Releases even while commands of the lease run, and ends them."),
+  break: flagSchema.default(false).describe("Revokes the lease of its holder."),
   reason: z
     .string()
     .max(limits.reasonCharsMax)
     .optional()
-    .meta({ description: "With `break`: the reason, shown to the holder and in events." }),
+    .describe("With `break`: the reason, shown to the holder and in events."),
 });
 
 export const connectLeaseQuerySchema = z.strictObject({
-  holder: holderSchema.optional(),
-  ct: z.string().optional().meta({ description: "A connect ticket, instead of a key." }),
+  holder: holderSchema.optional().describe("The holder's name, which waiters see."),
+  ct: z.string().optional().describe("A connect ticket, instead of a key."),
 });
 
 export const leaseSchema = z
   .strictObject({
-    /** The value of the header `Berth-Lease` of gated calls. */
-    token: z.string().meta({ description: "Send it in the header `Berth-Lease` of gated calls." }),
-    /** Grows with each lease of the sandbox. */
-    fence: z.int().meta({ description: "Grows with each lease of the sandbox." }),
+    token: z.string().describe("Send it in the header `Berth-Lease` of gated calls."),
+    fence: z.int().describe("Grows with each lease of the sandbox."),
     holder: z.string(),
     acquiredAt: z.iso.datetime(),
     expiresAt: z.iso.datetime(),
@@ -84,10 +73,10 @@ export const leaseSchema = z
 export const leaseQueuedSchema = z
   .strictObject({
     ticket: z.string(),
-    /** 0 is next. */
-    position: z.int().meta({ description: "0 is next." }),
-    /** Poll again within this many milliseconds, or the place in the queue is lost. */
-    pollWithinMs: z.int(),
+    position: z.int().describe("0 is next."),
+    pollWithinMs: z
+      .int()
+      .describe("Poll again within this many milliseconds, or the place in the queue is lost."),
   })
   .meta({ id: "LeaseQueued" });
 
@@ -102,12 +91,11 @@ export const leaseStateSchema = z
     holder: z.string().optional(),
     acquiredAt: z.iso.datetime().optional(),
     expiresAt: z.iso.datetime().optional(),
-    /** With `draining`: why the lease was lost. */
-    reason: z.string().optional().meta({ description: "With `draining`: why the lease was lost." }),
-    /** The first 100 waiters. */
-    waiters: z.array(z.strictObject({ holder: z.string(), waitingMs: z.int() })),
-    /** The number of all waiters. */
-    waiterCount: z.int(),
+    reason: z.string().optional().describe("With `draining`: why the lease was lost."),
+    waiters: z
+      .array(z.strictObject({ holder: z.string(), waitingMs: z.int() }))
+      .describe("The first 100 waiters."),
+    waiterCount: z.int().describe("The number of all waiters."),
   })
   .meta({ id: "LeaseState" });
 

@@ -34,13 +34,8 @@ export const metadataSchema = z
 export const metadataAnswerSchema = z
   .strictObject({
     metadata: metadataSchema,
-    /** Grows with each change; `ifMatch` compares it. */
-    version: z.int(),
-    /** False: the Directory has not confirmed the change yet, so lists may lack it for a moment. */
-    listed: z
-      .literal(false)
-      .optional()
-      .meta({ description: "The lists do not show this change yet." }),
+    version: z.int().describe("Grows with each change; `ifMatch` compares it."),
+    listed: z.literal(false).optional().describe("The lists do not show this change yet."),
   })
   .meta({ id: "MetadataAnswer" });
 

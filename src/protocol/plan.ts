@@ -5,7 +5,7 @@ import { z } from "zod";
 import { changesSchema } from "./changes.ts";
 import { checkpointIdSchema } from "./checkpoint.ts";
 import { sandboxIdSchema } from "./fields/id.ts";
-import { wholeNumber } from "./fields/whole-number.ts";
+import { nextCursor, pageLimit, queryNumber, wholeNumber } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
 import { createCallSchema } from "./sandbox.ts";
 
@@ -38,22 +38,13 @@ const modeSchema = z.enum(["atomic", "best_effort"]);
 
 export const commitCallSchema = z
   .strictObject({
-    /** `atomic` (default): all members or none. `best_effort`: each member has its own outcome. */
-    mode: modeSchema.default("atomic").meta({
-      description: "best_effort: each member is committed or not, and has its own outcome.",
-    }),
-    /** Also commits if nothing has changed; false by default. */
-    allowEmpty: z
-      .boolean()
-      .default(false)
-      .meta({ description: "Also commit if nothing has changed." }),
-    /** Milliseconds to wait for the leases of all members together; 10,000 by default, at most 25,000. */
-    waitMs: z
-      .int()
-      .min(0)
-      .max(limits.waitMaxMs)
+    mode: modeSchema
+      .default("atomic")
+      .describe("`atomic`: all members or none. `best_effort`: each member has its own outcome."),
+    allowEmpty: z.boolean().default(false).describe("Also commits if nothing has changed."),
+    waitMs: wholeNumber(0, limits.waitMaxMs)
       .default(10_000)
-      .meta({ description: "How long to wait for the leases of all members together." }),
+      .describe("Milliseconds to wait for the leases of all members together."),
   })
   .meta({ id: "CommitCall" });
 
@@ -65,11 +56,7 @@ const failureSchema = z.strictObject({
   code: z.string(),
   message: z.string(),
   hint: z.string().optional(),
-  /** The holder of the lease that was not released in time. */
-  holder: z
-    .string()
-    .optional()
-    .meta({ description: "The holder of the lease that was not released in time." }),
+  holder: z.string().optional().describe("The holder of the lease that was not released in time."),
 });
 
 const memberOutcomes = [
@@ -92,30 +79,25 @@ export const memberResultSchema = z
     key: memberKeySchema,
     sandbox: sandboxIdSchema,
     outcome: z.enum(memberOutcomes),
-    /** The saved files of this commit. */
-    checkpoint: checkpointIdSchema.optional(),
-    /** Changes of /workspace since its last commit; left out if they cannot be computed. */
-    changes: changesSchema.optional().meta({
-      description:
+    checkpoint: checkpointIdSchema.optional().describe("The saved files of this commit."),
+    changes: changesSchema
+      .optional()
+      .describe(
         "Changes of /workspace since its last commit; left out if they cannot be computed.",
-    }),
+      ),
     error: failureSchema.optional(),
   })
   .meta({ id: "MemberResult" });
 
 export const commitSchema = z
   .strictObject({
-    /** Number of the run; commits and rollbacks count together. */
-    commit: z
-      .int()
-      .meta({ description: "Number of the run; commits and rollbacks count together." }),
+    commit: z.int().describe("Number of the run; commits and rollbacks count together."),
     kind: z.enum(["commit", "rollback"]),
     mode: modeSchema,
     outcome: z
       .enum(["pending", "committed", "rolled_back", "aborted"])
-      .meta({ description: "aborted: every member is unchanged." }),
-    /** Why it was aborted. */
-    error: failureSchema.optional(),
+      .describe("aborted: every member is unchanged."),
+    error: failureSchema.optional().describe("Why it was aborted."),
     startedAt: z.iso.datetime(),
     decidedAt: z.iso.datetime().optional(),
     endedAt: z.iso.datetime().optional(),
@@ -135,17 +117,11 @@ export const memberSchema = z
     key: memberKeySchema,
     sandbox: sandboxIdSchema,
     addedAt: z.iso.datetime(),
-    /** `joining`: the sandbox has not confirmed yet. */
-    state: z.enum(["joining", "member"]),
-    /** The last commit that included it; null if none did. */
-    committed: z
-      .int()
-      .nullable()
-      .meta({ description: "The last commit that included it; null: none yet." }),
-    /** In the response to the call that replaced a member: the sandbox before it. */
-    replaced: sandboxIdSchema.optional().meta({
-      description: "In the response to the call that replaced a member: the sandbox before it.",
-    }),
+    state: z.enum(["joining", "member"]).describe("`joining`: the sandbox has not confirmed yet."),
+    committed: z.int().nullable().describe("The last commit that included it; null if none did."),
+    replaced: sandboxIdSchema
+      .optional()
+      .describe("In the response to the call that replaced a member: the sandbox before it."),
   })
   .meta({ id: "Member" });
 
@@ -154,10 +130,11 @@ export const planSchema = z
     name: planNameSchema,
     createdAt: z.iso.datetime(),
     members: z.array(memberSchema),
-    /** The run in progress: until it ends, members cannot be changed. */
-    running: commitSchema.omit({ members: true }).optional(),
-    /** The last run that has ended. */
-    last: commitSchema.omit({ members: true }).optional(),
+    running: commitSchema
+      .omit({ members: true })
+      .optional()
+      .describe("The run in progress: until it ends, members cannot be changed."),
+    last: commitSchema.omit({ members: true }).optional().describe("The last run that has ended."),
   })
   .meta({ id: "Plan" });
 
@@ -169,31 +146,35 @@ export const plansSchema = z
   .meta({ id: "Plans" });
 
 export const plansQuerySchema = z.strictObject({
-  /** Plans per page; 100 by default, at most 1,000. */
-  limit: wholeNumber(1, limits.plansPageMax).prefault(100),
-  cursor: planNameSchema.optional(),
+  limit: pageLimit("Plans", limits.plansPageMax, 100),
+  cursor: planNameSchema.optional().describe(nextCursor),
 });
 
 export const commitsQuerySchema = z.strictObject({
-  limit: wholeNumber(1, limits.commitsStoredMax).prefault(20),
+  limit: pageLimit("Commits", limits.commitsStoredMax, 20),
   cursor: z
     .string()
     .regex(/^\d{1,15}$/, "must be a `nextCursor` of an earlier page")
-    .optional(),
+    .optional()
+    .describe(nextCursor),
 });
 
 export const commitQuerySchema = z.strictObject({
-  /** Milliseconds that the call may wait for the end of the run; 0 by default, at most 25,000. */
-  waitMs: wholeNumber(0, limits.waitMaxMs).prefault(0),
+  waitMs: queryNumber(0, limits.waitMaxMs)
+    .prefault(0)
+    .describe("Milliseconds that the call may wait for the end of the run; 0 by default."),
 });
 
-const dispositionSchema = z.enum(["keep", "destroy"]).default("keep");
+const dispositionSchema = z
+  .enum(["keep", "destroy"])
+  .default("keep")
+  .describe("What happens to the sandboxes that leave the plan.");
 
 /** A boolean in code, its name in a query. */
 const forceSchema = z
   .union([z.boolean(), z.enum(["true", "false", "1", "0"])])
   .default(false)
-  .meta({ description: "With `destroy`: also sandboxes whose lease is held." });
+  .describe("With `destroy`: also sandboxes whose lease is held.");
 
 export const planEndQuerySchema = z.strictObject({
   sandboxes: dispositionSchema,

@@ -2,23 +2,22 @@
  * Schemas of ports: servers in a sandbox that others reach by an address with a token.
  */
 import { z } from "zod";
-import { wholeNumber } from "./fields/whole-number.ts";
+import { queryNumber, wholeNumber } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
 
 const portMax = 65_535;
 
-export const portNumberSchema = z.int().min(1).max(portMax);
+export const portNumberSchema = wholeNumber(1, portMax);
 
-export const pathPortSchema = wholeNumber(1, portMax);
+export const pathPortSchema = queryNumber(1, portMax);
 
 export const portCallSchema = z
   .strictObject({
     port: portNumberSchema,
-    /** Whether a request to the port may start the container; false by default. */
     wake: z
       .boolean()
       .default(false)
-      .meta({ description: "Whether a request to the port may start the container." }),
+      .describe("Whether a request to the port may start the container."),
   })
   .meta({ id: "PortCall" });
 
@@ -27,21 +26,21 @@ const portFields = { port: portNumberSchema, wake: z.boolean(), createdAt: z.iso
 export const portSchema = z
   .strictObject({
     ...portFields,
-    /** An address with a host of its own. It needs no key: everyone who knows it can use it. */
-    url: z.string().meta({
-      description:
+    url: z
+      .string()
+      .describe(
         "An address with a host of its own. It needs no key: everyone who knows it can use it.",
-    }),
-    /** The same as a path below Berth's own address, if wildcard hosts are not available. */
-    pathUrl: z.string().meta({
-      description:
+      ),
+    pathUrl: z
+      .string()
+      .describe(
         "The same as a path below Berth's own address, if wildcard hosts are not available.",
-    }),
-    /** The secret part of the address, shown only once. Opening the port again replaces it. */
-    token: z.string().meta({
-      description:
+      ),
+    token: z
+      .string()
+      .describe(
         "The secret part of the address, shown only once. Opening the port again replaces it.",
-    }),
+      ),
   })
   .meta({ id: "Port" });
 

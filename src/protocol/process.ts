@@ -11,7 +11,7 @@ import {
   programFields,
 } from "./fields/command.ts";
 import { handleMessage, handlePattern } from "./fields/handle.ts";
-import { wholeNumber } from "./fields/whole-number.ts";
+import { queryNumber, wholeNumber } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
 
 export const processStateSchema = z.enum(["running", "exited"]);
@@ -21,10 +21,11 @@ export const streamSchema = z.enum(["stdout", "stderr"]);
 export const handleSchema = z.string().regex(handlePattern, handleMessage);
 
 /** Terminals use it too. */
-export const endsWithLeaseSchema = z.boolean().meta({
-  description:
+export const endsWithLeaseSchema = z
+  .boolean()
+  .describe(
     "Belongs to the lease of the call: keeps it alive, and is ended with it before the next holder gets a lease. Needs a lease.",
-});
+  );
 
 /** What happens if a process with this name runs. */
 const ifRunningSchema = z.enum(["refuse", "replace"]);
@@ -34,34 +35,31 @@ const ifRunningNeedsName = { message: "needs a name", path: ["ifRunning"] };
 export const processCallSchema = z
   .strictObject({
     ...programFields,
-    /** Unique among running processes; none by default. */
     name: handleSchema
       .optional()
-      .meta({ description: "Unique among running processes; exited ones keep it." }),
-    /** If a process with this name runs: `refuse` (default) fails, `replace` ends it and starts the new one. */
-    ifRunning: ifRunningSchema.optional().meta({
-      description:
-        "If a process with this name runs: `refuse` (the default) fails with 409 `name_taken`; `replace` ends it with all its descendants once the new one is known to be startable, then starts the new one.",
-    }),
-    /** Milliseconds until the process tree is ended; no limit by default, at most 7 days. */
-    timeoutMs: z.int().min(1).max(limits.processTimeoutMaxMs).optional().meta({
-      description:
-        "After this time the process and its descendants get SIGTERM, and 2 s later SIGKILL. Default: no limit.",
-    }),
-    /** Bytes of output that are stored on disk; 8 MiB by default, 64 KiB to 1 GiB. */
-    logBytesMax: z
-      .int()
-      .min(limits.processLogMinBytes)
-      .max(limits.processLogMaxBytes)
+      .describe("Unique among running processes; exited ones keep it. None by default."),
+    ifRunning: ifRunningSchema
+      .optional()
+      .describe(
+        "If a process with this name runs: `refuse` (default) fails with 409 `name_taken`; `replace` ends it with all its descendants once the new one is known to be startable, then starts the new one.",
+      ),
+    timeoutMs: wholeNumber(1, limits.processTimeoutMaxMs)
+      .optional()
+      .describe(
+        "Milliseconds until it and its descendants get SIGTERM, and 2 s later SIGKILL; none by default.",
+      ),
+    logBytesMax: wholeNumber(limits.processLogMinBytes, limits.processLogMaxBytes)
       .default(limits.processLogDefaultBytes)
-      .meta({ description: "How much of its output is stored, on disk." }),
-    /** If the log is full: `drop` (default) removes the oldest output, `block` makes the process wait for readers. */
-    onFull: z.enum(["drop", "block"]).default("drop").meta({
-      description:
-        "`drop`: the oldest output is removed. `block`: the process waits until a reader has read it.",
-    }),
-    /** Ends with the lease of the call, and keeps it alive until then; false by default. */
-    endsWithLease: endsWithLeaseSchema.optional(),
+      .describe("Bytes of output that are stored on disk."),
+    onFull: z
+      .enum(["drop", "block"])
+      .default("drop")
+      .describe(
+        "If the log is full: `drop` removes the oldest output, `block` waits until it was read.",
+      ),
+    endsWithLease: endsWithLeaseSchema
+      .optional()
+      .describe("Ends with the lease of the call, and keeps it alive until then."),
   })
   .refine(hasCommandOrArgv, eitherCommandOrArgv)
   .refine(argumentsFit, argumentsTooLong)
@@ -71,50 +69,43 @@ export const processCallSchema = z
 export const processSchema = z
   .strictObject({
     id: handleSchema,
-    name: handleSchema
-      .optional()
-      .meta({ description: "In lists the newest of one name comes first." }),
-    /** Inside the sandbox; null if the program did not start. */
-    pid: z
-      .int()
-      .nullable()
-      .meta({ description: "Inside the sandbox; null if the program did not start." }),
+    name: handleSchema.optional().describe("In lists the newest of one name comes first."),
+    pid: z.int().nullable().describe("Inside the sandbox; null if the program did not start."),
     state: processStateSchema,
     command: z.string().optional(),
     argv: z.array(z.string()).optional(),
-    /** `command` or `argv` is cut, as in lists; a get of the process returns all of it. */
-    abridged: z.literal(true).optional().meta({
-      description:
+    abridged: z
+      .literal(true)
+      .optional()
+      .describe(
         "`command` or `argv` is cut: lists show the beginning, GET of the process shows all of it.",
-    }),
+      ),
     cwd: z.string(),
-    /** The session in which it was started. */
-    sessionId: z.string().optional().meta({ description: "The session in which it was started." }),
+    sessionId: z.string().optional().describe("The session in which it was started."),
     startedAt: z.iso.datetime(),
     endedAt: z.iso.datetime().optional(),
     exitCode: z.int().nullable().optional(),
     signal: z.string().nullable().optional(),
     timedOut: z.boolean().optional(),
-    /** Processes that were still running when it exited; they were ended. */
     leftovers: z
       .int()
       .optional()
-      .meta({ description: "Processes that were still running when it exited; they were ended." }),
-    /** Bytes that were written, and the range that is stored: from `start` to before `end`. */
+      .describe("Processes that were still running when it exited; they were ended."),
     log: z
       .strictObject({
-        start: z.int().meta({ description: "The oldest cursor that can still be read." }),
+        start: z.int().describe("The oldest cursor that can still be read."),
         end: z.int(),
         stdoutBytes: z.int(),
         stderrBytes: z.int(),
         bytesMax: z.int(),
         onFull: z.enum(["drop", "block"]),
       })
-      .meta({ description: "How much was written, and which part is stored." }),
-    /** Bytes of standard input that were accepted, and whether it was closed. */
+      .describe(
+        "Bytes that were written, and the range that is stored: from `start` to before `end`.",
+      ),
     stdin: z
       .strictObject({ offset: z.int(), ended: z.boolean() })
-      .meta({ description: "How much standard input was accepted." }),
+      .describe("Bytes of standard input that were accepted, and whether it was closed."),
     incarnation: z.string(),
   })
   .meta({ id: "Process" });
@@ -124,22 +115,23 @@ export const processesSchema = z
   .meta({ id: "Processes" });
 
 export const processesQuerySchema = z.strictObject({
-  state: processStateSchema.optional(),
-  session: handleSchema.optional(),
-  name: handleSchema.optional(),
+  state: processStateSchema.optional().describe("Only processes in this state."),
+  session: handleSchema.optional().describe("Only processes that were started in this session."),
+  name: handleSchema.optional().describe("Only processes of this name."),
 });
 
-const cursorSchema = wholeNumber(0, Number.MAX_SAFE_INTEGER);
+const cursorSchema = queryNumber(0, Number.MAX_SAFE_INTEGER);
 
 export const logsQuerySchema = z.strictObject({
-  /** The cursor to start after; 0 is the beginning. */
-  after: cursorSchema.prefault(0),
-  /** For raw bytes of one stream: how many of them to skip; instead of `after`. */
-  offset: cursorSchema.optional(),
-  follow: z.enum(["0", "1"]).default("0"),
-  stream: streamSchema.optional(),
-  /** Names the reader: a new connection with the same id replaces the earlier one. */
-  reader: handleSchema.optional(),
+  after: cursorSchema.prefault(0).describe("The cursor to start after; 0 is the beginning."),
+  offset: cursorSchema
+    .optional()
+    .describe("For raw bytes of one stream: how many of them to skip; instead of `after`."),
+  follow: z.enum(["0", "1"]).default("0").describe("`1`: also what is written later."),
+  stream: streamSchema.optional().describe("Only this stream; raw bytes need it."),
+  reader: handleSchema
+    .optional()
+    .describe("Names the reader: a new connection with the same id replaces the earlier one."),
 });
 
 const portMax = 65_535;
@@ -153,33 +145,38 @@ function isPortInRange(condition: string): boolean {
 export const logOffsetHeader = "berth-offset";
 
 export const waitQuerySchema = z.strictObject({
-  /** `exit` (default), `port:<number>` or `log:<text>`. */
   for: z
     .string()
     .regex(/^(?:exit|port:[1-9]\d{0,4}|log:[\s\S]{1,1024})$/, "must be exit, port:N or log:<text>")
     .refine(isPortInRange, `the port must be at most ${portMax}`)
-    .default("exit"),
-  /** Milliseconds; 30,000 by default, at most 1 hour. */
-  timeoutMs: wholeNumber(0, limits.processWaitMaxMs).prefault(limits.processWaitDefaultMs),
+    .default("exit")
+    .describe("`exit` (default), `port:<number>` or `log:<text>`."),
+  timeoutMs: queryNumber(0, limits.processWaitMaxMs)
+    .prefault(limits.processWaitDefaultMs)
+    .describe("Milliseconds; 30,000 by default, at most 1 hour."),
 });
 
 export const waitedSchema = z
   .strictObject({
-    /** False: the condition was not met in time, or cannot be met any more. */
-    met: z.boolean().meta({ description: "false: not in time, or it cannot happen any more." }),
+    met: z
+      .boolean()
+      .describe("False: the condition was not met in time, or cannot be met any more."),
     process: processSchema,
   })
   .meta({ id: "Waited" });
 
 export const stdinQuerySchema = z.strictObject({
-  /** Offset of the first byte; bytes that were accepted before are skipped, so a write can be repeated. */
-  offset: cursorSchema.optional(),
-  eof: z.enum(["0", "1"]).default("0"),
+  offset: cursorSchema
+    .optional()
+    .describe(
+      "Offset of the first byte; bytes that were accepted before are skipped, so a write can be repeated.",
+    ),
+  eof: z.enum(["0", "1"]).default("0").describe("`1`: closes standard input after these bytes."),
 });
 
 export const stdinTakenSchema = z
   .strictObject({
-    offset: z.int().meta({ description: "Bytes accepted so far by all writes." }),
+    offset: z.int().describe("Bytes accepted so far by all writes."),
     ended: z.boolean(),
   })
   .meta({ id: "StdinTaken" });
@@ -194,7 +191,7 @@ export const signalCallSchema = z
     signal: z
       .enum(signalNames)
       .default("SIGTERM")
-      .meta({ description: "Sent to the process and all its descendants." }),
+      .describe("Sent to the process and all its descendants."),
   })
   .meta({ id: "SignalCall" });
 

@@ -2,6 +2,7 @@
  * The rights of keys and tokens, and the schemas of tokens and tickets. Only the Worker can sign tokens.
  */
 import { z } from "zod";
+import { wholeNumber } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
 
 export const rights = ["read", "exec", "files", "terminal", "lease", "lifecycle", "admin"] as const;
@@ -15,15 +16,15 @@ export const tokenCallSchema = z
       .min(1)
       .max(rights.length)
       .refine((list) => new Set(list).size === list.length, "must name each right once"),
-    /** Milliseconds until the token expires; 1 hour by default. */
-    ttlMs: z.int().min(limits.tokenTtlMinMs).max(limits.tokenTtlMaxMs).default(limits.tokenTtlMs),
+    ttlMs: wholeNumber(limits.tokenTtlMinMs, limits.tokenTtlMaxMs)
+      .default(limits.tokenTtlMs)
+      .describe("Milliseconds until the token expires."),
   })
   .meta({ id: "TokenCall" });
 
 export const tokenSchema = z
   .strictObject({
-    /** Use it like a key; valid for this sandbox only. */
-    token: z.string().meta({ description: "Use it like a key; valid for this sandbox only." }),
+    token: z.string().describe("Use it like a key; valid for this sandbox only."),
     rights: z.array(rightSchema),
     expiresAt: z.iso.datetime(),
   })
@@ -31,8 +32,7 @@ export const tokenSchema = z
 
 export const connectTicketSchema = z
   .strictObject({
-    /** Opens one WebSocket, in `?ct=` or as a subprotocol. */
-    ticket: z.string().meta({ description: "Opens one WebSocket, in `?ct=` or as a subprotocol." }),
+    ticket: z.string().describe("Opens one WebSocket, in `?ct=` or as a subprotocol."),
     expiresAt: z.iso.datetime(),
   })
   .meta({ id: "ConnectTicket" });

@@ -9,6 +9,7 @@ import { sandboxIdSchema } from "./fields/id.ts";
 import { isolationSchema } from "./fields/isolation.ts";
 import { clientSchema, onExistingSchema, scopeSchema } from "./fields/scope.ts";
 import { sizeNameSchema } from "./fields/size.ts";
+import { wholeNumber } from "./fields/whole-number.ts";
 import { limits } from "./limits.ts";
 import { metadataPatchSchema, metadataSchema } from "./metadata.ts";
 
@@ -24,17 +25,15 @@ const hostsSchema = z
 
 export const networkSchema = z
   .strictObject({
-    /** False: only the loopback of the sandbox. */
-    internet: z.boolean().meta({ description: "false: only the loopback of the sandbox." }),
-    /** Only these hosts, by HTTP and HTTPS. `*` stands for a part of a host. */
+    internet: z.boolean().describe("False: only the loopback of the sandbox."),
     allow: hostsSchema.optional().meta({
-      description: "Only these hosts, by HTTP and HTTPS on ports 80 and 443; no other traffic.",
+      description:
+        "Only these hosts, by HTTP and HTTPS on ports 80 and 443. `*` stands for a part of one.",
       example: ["*.example.com"],
     }),
-    /** Not these hosts, even if allowed. */
-    deny: hostsSchema.optional().meta({
-      description: "Not these hosts, even if allowed; no other traffic than HTTP and HTTPS.",
-    }),
+    deny: hostsSchema
+      .optional()
+      .describe("Not these hosts, even if allowed; no other traffic than HTTP and HTTPS."),
   })
   .refine(({ internet, allow }) => internet || allow === undefined, {
     path: ["allow"],
@@ -50,72 +49,54 @@ export const onIdleSchema = z.enum(["pause", "destroy", "none"]);
 
 export const createCallSchema = z
   .strictObject({
-    /** The environment of every command. */
-    env: sandboxEnvSchema.default({}).meta({ description: "The environment of every command." }),
-    /** The folder in which commands run; /workspace by default. */
-    cwd: pathSchema
-      .optional()
-      .meta({ description: "The folder in which commands run; default: /workspace." }),
-    /** The name of a configured image. */
+    env: sandboxEnvSchema.default({}).describe("The environment of every command."),
+    cwd: pathSchema.optional().describe("The folder in which commands run; /workspace by default."),
     image: z
       .string()
       .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/)
       .optional()
-      .meta({ description: "The name of a configured image." }),
-    /** The name of a configured size; it cannot be changed later. */
+      .describe("The name of a configured image."),
     size: sizeNameSchema
       .optional()
-      .meta({ description: "The name of a configured size; it cannot be changed later." }),
-    /** Find or create: returns the sandbox of this scope if it exists. */
-    scope: scopeSchema.optional().meta({
-      description: "Find or create: returns the sandbox of this scope if it exists.",
-    }),
-    /** If the scope has a sandbox: `reuse` it (default), `replace` it, or fail with `error`. */
-    onExisting: onExistingSchema.default("reuse"),
-    /** Stored with the sandbox and shown in lists. */
-    client: clientSchema
+      .describe("The name of a configured size; it cannot be changed later."),
+    scope: scopeSchema
       .optional()
-      .meta({ description: "Stored with the sandbox and shown in lists." }),
-    /** Starts with the files of this checkpoint, and with the metadata, env and settings of its sandbox unless given. */
-    from: checkpointIdSchema.optional().meta({
-      description:
-        "Start with the files of this checkpoint, and with metadata, env and settings of its sandbox unless given.",
-    }),
-    /** Internet access is allowed by default. */
+      .describe("Find or create: returns the sandbox of this scope if it exists."),
+    onExisting: onExistingSchema
+      .default("reuse")
+      .describe("If the scope has a sandbox: `reuse` it, `replace` it, or fail with `error`."),
+    client: clientSchema.optional().describe("Stored with the sandbox and shown in lists."),
+    from: checkpointIdSchema
+      .optional()
+      .describe(
+        "Starts with the files of this checkpoint, and its metadata, env and settings unless given.",
+      ),
     network: networkSchema.default({ internet: true }),
     metadata: metadataPatchSchema.default({}),
-    /** False: starts paused, without a container until it is used. True by default. */
-    start: z.boolean().default(true).meta({
-      description: "false: the sandbox starts paused, without a container until it is used.",
-    }),
-    /** `auto` (default): a call starts a paused sandbox. `never`: only `start` does. */
+    start: z
+      .boolean()
+      .default(true)
+      .describe("False: starts paused, without a container until it is used."),
     wake: z
       .enum(["auto", "never"])
       .default("auto")
-      .meta({ description: "never: only POST …/start starts a paused sandbox." }),
-    /** Milliseconds without work until `onIdle` happens; 600,000 by default, at most 7 days. */
-    idleTimeoutMs: z
-      .int()
-      .min(limits.idleTimeoutMinMs)
-      .max(limits.idleTimeoutMaxMs)
-      .default(limits.idleTimeoutMs),
-    /** `pause` by default. */
-    onIdle: onIdleSchema.default("pause"),
-    /** Milliseconds until the sandbox is destroyed, whatever it does; no limit by default, at most 1 year. */
-    maxLifetimeMs: z.int().min(limits.maxLifetimeMinMs).max(limits.maxLifetimeMaxMs).optional(),
-    /** Milliseconds that this call may wait for `running` or `failed`; 0 by default, at most 25,000. */
-    waitMs: z
-      .int()
-      .min(0)
-      .max(limits.waitMaxMs)
+      .describe("`auto`: a call starts a paused sandbox. `never`: only POST …/start does."),
+    idleTimeoutMs: wholeNumber(limits.idleTimeoutMinMs, limits.idleTimeoutMaxMs)
+      .default(limits.idleTimeoutMs)
+      .describe("Milliseconds without work until `onIdle` happens."),
+    onIdle: onIdleSchema
+      .default("pause")
+      .describe("What happens after `idleTimeoutMs` without work."),
+    maxLifetimeMs: wholeNumber(limits.maxLifetimeMinMs, limits.maxLifetimeMaxMs)
+      .optional()
+      .describe("Milliseconds until the sandbox is destroyed, whatever it does; none by default."),
+    waitMs: wholeNumber(0, limits.waitMaxMs)
       .default(0)
-      .meta({ description: "How long this call may wait for `running` or `failed`." }),
+      .describe("Milliseconds that this call may wait for `running` or `failed`."),
   })
   .meta({ id: "CreateCall" });
 
-const forceSchema = flagSchema
-  .default(false)
-  .meta({ description: "Even if somebody else holds the lease." });
+const forceSchema = flagSchema.default(false).describe("Even if somebody else holds the lease.");
 
 export const createQuerySchema = z.strictObject({ force: forceSchema });
 
@@ -123,9 +104,7 @@ export const destroyQuerySchema = z.strictObject({ force: forceSchema });
 
 export const pauseQuerySchema = z.strictObject({
   force: forceSchema,
-  discardFiles: flagSchema
-    .default(false)
-    .meta({ description: "Pauses even if the files cannot be saved." }),
+  discardFiles: flagSchema.default(false).describe("Pauses even if the files cannot be saved."),
 });
 
 export const stateNames = [
@@ -160,17 +139,18 @@ export const sandboxSchema = z
     state: z.enum(stateNames),
     stateSince: z.iso.datetime(),
     createdAt: z.iso.datetime(),
-    /** Why it failed or was destroyed. */
-    reason: z.string().optional(),
-    /** With `failed`: whether the next call that needs a container starts it again. */
-    restartable: z.boolean().optional(),
-    /** The current run of its container. */
-    incarnation: z.string().optional(),
-    /** Where the files of this incarnation came from. */
-    files: filesFromSchema.optional(),
+    reason: z.string().optional().describe("Why it failed or was destroyed."),
+    restartable: z
+      .boolean()
+      .optional()
+      .describe("With `failed`: whether the next call that needs a container starts it again."),
+    incarnation: z.string().optional().describe("The current run of its container."),
+    files: filesFromSchema.optional().describe("Where the files of this incarnation came from."),
     isolation: isolationSchema.optional(),
-    /** Settings that have no effect on this installation. */
-    notes: z.array(z.string()).optional(),
+    notes: z
+      .array(z.string())
+      .optional()
+      .describe("Settings that have no effect on this installation."),
     cwd: z.string().optional(),
     image: z.string().optional(),
     size: z.string().optional(),
@@ -181,32 +161,19 @@ export const sandboxSchema = z
     wake: z.enum(["auto", "never"]),
     scope: scopeSchema.optional(),
     client: clientSchema.optional(),
-    /** Identifies the key that created it. */
-    madeBy: z.string().optional().meta({ description: "Identifies the key that created it." }),
-    /** In the response to a create: the sandbox existed. */
-    found: z
-      .literal(true)
-      .optional()
-      .meta({ description: "In the response to a create: it existed." }),
-    /** In the response to a create: the sandbox that it replaced. */
+    madeBy: z.string().optional().describe("Identifies the key that created it."),
+    found: z.literal(true).optional().describe("In the response to a create: the sandbox existed."),
     replaced: sandboxIdSchema
       .optional()
-      .meta({ description: "In the response to a create: the sandbox that it replaced." }),
-    /** The lists do not show this change yet. */
-    listed: z
-      .literal(false)
-      .optional()
-      .meta({ description: "The lists do not show this change yet." }),
+      .describe("In the response to a create: the sandbox that it replaced."),
+    listed: z.literal(false).optional().describe("The lists do not show this change yet."),
     metadata: metadataSchema,
-    /** Grows with each change of the metadata. */
-    metadataVersion: z.int(),
-    /** The plan that it is a member of. */
-    plan: z.string().optional().meta({ description: "The plan that it is a member of." }),
-    /** The current holder of the lease. */
+    metadataVersion: z.int().describe("Grows with each change of the metadata."),
+    plan: z.string().optional().describe("The plan that it is a member of."),
     lease: z
       .strictObject({ holder: z.string(), expiresAt: z.iso.datetime() })
       .optional()
-      .meta({ description: "The current holder of the lease." }),
+      .describe("The current holder of the lease."),
   })
   .meta({ id: "Sandbox" });
 

@@ -1,13 +1,12 @@
 /**
  * Exports all schemas that rows of the table of verbs refer to.
  */
-export * from "./archive.ts";
+
 export * from "./checkpoint.ts";
 export * from "./directory.ts";
 export * from "./event.ts";
 export * from "./exec.ts";
 export * from "./file.ts";
-export * from "./git.ts";
 export * from "./health.ts";
 export * from "./lease.ts";
 export * from "./metadata.ts";

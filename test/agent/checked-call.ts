@@ -1,7 +1,6 @@
 /** Completes a call as the object does before it reaches the agent: checked by its schema, with all defaults. */
 import type { z } from "zod";
-import { mkdirCallSchema, moveCallSchema } from "../../src/protocol/file.ts";
-import { cloneCallSchema } from "../../src/protocol/git.ts";
+import { mkdirCallSchema, moveCallSchema, cloneCallSchema } from "../../src/protocol/file.ts";
 import {
   agentExecCallSchema,
   agentProcessCallSchema,

@@ -1,5 +1,5 @@
 /**
- * Reads from the headers which form of archive a call means. See src/protocol/archive.ts for the media types.
+ * Reads from the headers which form of archive a call means. See src/protocol/file.ts for the media types.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { refuse } from "../server/fields.ts";

@@ -2,8 +2,8 @@
  * Unpacks the body of one call, and says in a failure how far it got. See staging.ts and unpacked-tree.ts for the steps.
  */
 
-import type { Unpacked } from "../../../src/protocol/archive.ts";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import type { Unpacked } from "../../../src/protocol/file.ts";
 import { bodyOf } from "../files/body.ts";
 import { hasCode, toFileError } from "../files/file-errors.ts";
 import type { GatedWrite } from "../files/gated-write.ts";

@@ -1,5 +1,5 @@
 /** Splits the address of a repository into a URL without secrets, the credentials, and the name of the new folder. */
-import type { CloneCall } from "../../../src/protocol/git.ts";
+import type { CloneCall } from "../../../src/protocol/file.ts";
 import { refuse } from "../server/fields.ts";
 
 export type Credentials = {

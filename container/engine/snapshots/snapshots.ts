@@ -4,7 +4,7 @@
  */
 import { existsSync, mkdirSync, renameSync } from "node:fs";
 import { BerthError, type ErrorCode } from "../../../src/protocol/errors.ts";
-import { copyInto, diskUsageOf } from "../rootfs/copy.ts";
+import { copyInto, diskUsageOf } from "../rootfs/file-work.ts";
 import {
   adoptTree,
   type DataFolders,

@@ -18,24 +18,16 @@ export const argvSchema = z
   .min(1)
   .max(limits.argCountMax)
   .refine((argv) => argv[0] !== "", "must begin with the name of a program")
-  .meta({
-    description: "A program and its arguments, run without a shell and passed byte for byte.",
-  });
+  .describe("A program and its arguments, run without a shell and passed byte for byte.");
 
-export const cwdSchema = pathSchema.meta({
-  description: "Relative paths are below /workspace.",
-});
+export const cwdSchema = pathSchema.describe("Relative paths are below /workspace.");
 
 /** Either `command` or `argv`. */
 export const programFields = {
-  /** A shell command: `sh -c <command>`. */
-  command: commandSchema.optional(),
-  /** A program and its arguments, run without a shell. */
+  command: commandSchema.optional().describe("A shell command: `sh -c <command>`."),
   argv: argvSchema.optional(),
-  /** Working folder; relative paths are below /workspace. */
-  cwd: cwdSchema.optional(),
-  /** Added to the environment of the sandbox. */
-  env: envSchema.optional(),
+  cwd: cwdSchema.optional().describe("Working folder; relative paths are below /workspace."),
+  env: envSchema.optional().describe("Added to the environment of the sandbox."),
 };
 
 type Arguments = { argv?: string[] | undefined; env?: Record<string, string> | undefined };
@@ -70,7 +62,7 @@ const base64Pattern = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]
 export const stdinSchema = z
   .string()
   .max(limits.stdinBytesMax * 2)
-  .meta({ description: "Standard input, in `encoding`; empty by default." });
+  .describe("Standard input, in `encoding`; empty by default.");
 
 export const stdinInvalid = {
   message: `must be valid in its encoding and at most ${limits.stdinBytesMax} bytes`,

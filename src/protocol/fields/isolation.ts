@@ -6,21 +6,23 @@ import { z } from "zod";
 export const isolationSchema = z
   .strictObject({
     engine: z.enum(["embedded", "platform"]),
-    user: z.enum(["own", "mapped", "vm"]).meta({
-      description:
-        "own: a separate unprivileged user. mapped: Berth's user without privileges. vm: a separate machine.",
-    }),
-    files: z.enum(["overlay", "vm"]).meta({
-      description: "overlay: a private view of /usr and a writable root; nothing else of the host.",
-    }),
+    user: z
+      .enum(["own", "mapped", "vm"])
+      .describe(
+        "own: a separate user. mapped: Berth's user without privileges. vm: a separate machine.",
+      ),
+    files: z
+      .enum(["overlay", "vm"])
+      .describe("overlay: a private view of /usr and a writable root; nothing else of the host."),
     processes: z.enum(["namespace", "vm"]),
-    network: z.enum(["none", "nat", "pasta", "host", "vm"]).meta({
-      description:
-        "none: loopback only. nat, pasta: outgoing connections. host: the network of the machine, with all its loopback services.",
-    }),
-    tree: z.enum(["cgroup", "subreaper"]).meta({
-      description: "How the processes of one command are tracked, so that all of them end.",
-    }),
+    network: z
+      .enum(["none", "nat", "pasta", "host", "vm"])
+      .describe(
+        "none: loopback only. nat, pasta: outgoing connections. host: that of the machine.",
+      ),
+    tree: z
+      .enum(["cgroup", "subreaper"])
+      .describe("How the processes of one command are tracked, so that all of them end."),
     memoryLimit: z.boolean(),
     processLimit: z.boolean(),
     diskLimit: z.boolean(),

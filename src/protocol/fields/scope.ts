@@ -12,18 +12,14 @@ const textSchema = z
 
 export const scopeSchema = z
   .strictObject({
-    /** Such as `github.com/owner/name`. */
     repo: textSchema.min(1).meta({ example: "github.com/owner/name" }),
-    /** `detached` by default. */
     branch: textSchema
       .default("detached")
-      .overwrite((branch) => (branch === "" ? "detached" : branch))
-      .meta({ description: "Default: `detached`." }),
-    /** Path of the configuration, relative to the repository; empty by default. */
+      .overwrite((branch) => (branch === "" ? "detached" : branch)),
     config: textSchema
       .refine((path) => !path.startsWith("/"), "must be relative to the repository")
       .default("")
-      .meta({ description: "Path of the configuration, relative to the repository." }),
+      .describe("Path of the configuration, relative to the repository."),
   })
   .meta({ id: "Scope" });
 

@@ -1,13 +1,28 @@
 /**
- * Whole numbers in queries: decimal digits only, not 0x10, 1e3 or " 5". RPC methods pass numbers.
+ * Whole numbers in bodies and in queries.
  */
 import { z } from "zod";
 
-/** Use `prefault` for the default value: /openapi.json does not show a `default` here. */
 export function wholeNumber(min: number, max: number) {
   const what = `must be a whole number from ${min} to ${max}`;
-  return z.preprocess(parseDigits, z.int(what).min(min, what).max(max, what));
+  return z.int(what).min(min, what).max(max, what);
 }
+
+/**
+ * In a query: decimal digits only, not 0x10, 1e3 or " 5". RPC methods pass numbers. Use `prefault` for the default value:
+ * /openapi.json does not show a `default` here.
+ */
+export function queryNumber(min: number, max: number) {
+  return z.preprocess(parseDigits, wholeNumber(min, max));
+}
+
+/** `what`: the entries that are listed, as the first word of the description. */
+export function pageLimit(what: string, max: number, byDefault: number) {
+  return queryNumber(1, max).prefault(byDefault).describe(`${what} per page.`);
+}
+
+/** The description of a cursor in a query. */
+export const nextCursor = "The `nextCursor` of an earlier page.";
 
 function parseDigits(value: unknown): unknown {
   if (typeof value !== "string") return value;

@@ -12,16 +12,19 @@ import { version } from "./version.ts";
 
 type Json = Record<string, unknown>;
 
-const pathExamples: Record<string, string> = {
-  id: "k3v9q2m7x1c5b8n4tq0w8e2r",
-  checkpoint: "k3v9q2m7x1c5b8n4tq0w8e2r.a1b2c3d4e5f6",
-  process: "p8x2k4m6q1w3-z9y8x7w6",
-  session: "main",
-  terminal: "main",
-  port: "8000",
-  plan: "release-42",
-  key: "frontend",
-  n: "7",
+const pathParameters: Record<string, { description: string; example: string }> = {
+  id: { description: "The id of the sandbox.", example: "k3v9q2m7x1c5b8n4tq0w8e2r" },
+  checkpoint: {
+    description: "The id of the checkpoint.",
+    example: "k3v9q2m7x1c5b8n4tq0w8e2r.a1b2c3d4e5f6",
+  },
+  process: { description: "The id of the process.", example: "p8x2k4m6q1w3-z9y8x7w6" },
+  session: { description: "The id of the session.", example: "main" },
+  terminal: { description: "The id of the terminal.", example: "main" },
+  port: { description: "The number of the port in the sandbox.", example: "8000" },
+  plan: { description: "The name of the plan.", example: "release-42" },
+  key: { description: "The name of the member within its plan.", example: "frontend" },
+  n: { description: "The number of the commit or rollback.", example: "7" },
 };
 
 let document: Json | undefined;
@@ -55,11 +58,11 @@ export function openApiOf(rows: Record<string, VerbRow>): Json {
 }
 
 function operation(name: string, row: VerbRow, schemas: Json): Json {
-  const { summary, description, right, body, example } = row;
+  const { summary, right, body, example } = row;
   return {
     operationId: name,
     summary,
-    ...(description === undefined ? {} : { description }),
+    description: descriptionOf(row),
     ...(right === undefined ? { security: [] } : {}),
     parameters: parametersOf(row),
     ...(body === undefined
@@ -67,6 +70,24 @@ function operation(name: string, row: VerbRow, schemas: Json): Json {
       : { requestBody: { content: bodyOf(body, example?.body, schemas) } }),
     responses: responsesOf(row, schemas),
   };
+}
+
+/** What the row says, and what follows from it: who may call, and what a repetition or somebody else's lease means. */
+function descriptionOf({ description, right, gated, idempotent }: VerbRow): string {
+  const sentences = [
+    description,
+    rightNeeded(right),
+    gated === true ? "While somebody holds the lease, only its holder may call this." : undefined,
+    idempotent === true ? "A repeated call with the same `Idempotency-Key` runs once." : undefined,
+  ];
+  return sentences.filter((sentence) => sentence !== undefined).join(" ");
+}
+
+function rightNeeded(right: VerbRow["right"]): string | undefined {
+  if (right === undefined) return undefined;
+  if (right === "key") return "Needs a key; a token is not enough.";
+  const rights = typeof right === "string" ? [right] : right;
+  return `Needs a key, or a token with the right \`${rights.join("` or `")}\`.`;
 }
 
 function responsesOf(row: VerbRow, schemas: Json): Json {
@@ -102,18 +123,25 @@ function parametersOf({ path, query, gated, idempotent, example }: VerbRow): Jso
     in: "path",
     required: true,
     schema: { type: "string" },
-    ...(pathExamples[name] === undefined ? {} : { example: pathExamples[name] }),
+    ...pathParameters[name],
   }));
   const fields = query === undefined ? {} : inputSchema(query);
   const required = (fields.required ?? []) as string[];
-  const inQuery = Object.entries((fields.properties ?? {}) as Json).map(([name, schema]) => ({
+  const properties = (fields.properties ?? {}) as Record<string, Json>;
+  const inQuery = Object.entries(properties).map(([name, { description, ...schema }]) => ({
     name,
     in: "query",
     ...(required.includes(name) ? { required: true } : {}),
+    description,
     schema,
     ...(example?.query?.[name] === undefined ? {} : { example: example.query[name] }),
   }));
-  const key = { name: "Idempotency-Key", in: "header", schema: inputSchema(idempotencyKeySchema) };
+  const key = {
+    name: "Idempotency-Key",
+    in: "header",
+    description: "A name of your choice for this call.",
+    schema: inputSchema(idempotencyKeySchema),
+  };
   return [
     ...inPath,
     ...inQuery,

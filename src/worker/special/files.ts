@@ -2,9 +2,13 @@
  * HTTP handlers of the verbs that move bytes of files: the bytes are passed on untouched.
  */
 import type { z } from "zod";
-import { archiveQuerySchema, archiveTypes } from "../../protocol/archive.ts";
 import { BerthError } from "../../protocol/errors.ts";
-import { fileQuerySchema, putQuerySchema } from "../../protocol/file.ts";
+import {
+  archiveQuerySchema,
+  archiveTypes,
+  fileQuerySchema,
+  putQuerySchema,
+} from "../../protocol/file.ts";
 import type { TransferNoun } from "../../protocol/internal/transfer-call.ts";
 import type { ApiContext, Handler } from "../http/context.ts";
 import { gatedCaller } from "../http/headers.ts";

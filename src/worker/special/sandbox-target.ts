@@ -13,9 +13,15 @@ import type {
   SandboxApi,
   WriteOptions,
 } from "../../protocol/api.ts";
-import { type ArchiveType, archiveQuerySchema, type Unpacked } from "../../protocol/archive.ts";
 import { eventsQuerySchema } from "../../protocol/event.ts";
-import { type FileView, fileQuerySchema, putQuerySchema } from "../../protocol/file.ts";
+import {
+  type ArchiveType,
+  archiveQuerySchema,
+  type FileView,
+  fileQuerySchema,
+  putQuerySchema,
+  type Unpacked,
+} from "../../protocol/file.ts";
 import type { TransferNoun } from "../../protocol/internal/transfer-call.ts";
 import { renewCallSchema } from "../../protocol/lease.ts";
 import { type MetadataPatch, metadataPatchSchema } from "../../protocol/metadata.ts";

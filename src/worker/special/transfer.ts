@@ -2,7 +2,7 @@
  * Passes the bytes of a file between the Worker and the object untouched. A header carries the rest of the call.
  */
 
-import type { Query } from "../../objects/sandbox/agent/agent-query.ts";
+import type { Query } from "../../objects/sandbox/agent/agent-client.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import {
   type TransferCall,

@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
-import { archiveTypes, unpackedSchema } from "../../../src/protocol/archive.ts";
+import { archiveTypes, unpackedSchema } from "../../../src/protocol/file.ts";
 import type { Agent } from "../agent.ts";
 import { queryOf, read } from "../files/files.ts";
 

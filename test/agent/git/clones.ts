@@ -1,6 +1,6 @@
 /** Clones with a real agent, and checks each event of the stream against its schema. */
 import { errorBodySchema } from "../../../src/protocol/errors.ts";
-import { type CloneInput, clonedSchema, cloneProgressSchema } from "../../../src/protocol/git.ts";
+import { type CloneInput, clonedSchema, cloneProgressSchema } from "../../../src/protocol/file.ts";
 import type { Agent } from "../agent.ts";
 import { completeCall } from "../checked-call.ts";
 

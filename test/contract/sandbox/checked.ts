@@ -3,10 +3,9 @@
  */
 import { z } from "zod";
 import type { SandboxApi } from "../../../src/protocol/api.ts";
-import { unpackedSchema } from "../../../src/protocol/archive.ts";
+import { unpackedSchema, fileSchema, filesSchema, removedSchema } from "../../../src/protocol/file.ts";
 import { eventsSchema } from "../../../src/protocol/event.ts";
 import { execResultSchema } from "../../../src/protocol/exec.ts";
-import { fileSchema, filesSchema, removedSchema } from "../../../src/protocol/file.ts";
 import {
   leaseQueuedSchema,
   leaseReleasedSchema,

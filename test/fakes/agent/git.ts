@@ -3,7 +3,7 @@
  * any other succeeds at once.
  */
 import { BerthError, errorBody } from "../../../src/protocol/errors.ts";
-import type { CloneCall } from "../../../src/protocol/git.ts";
+import type { CloneCall } from "../../../src/protocol/file.ts";
 import type { FakeAgent } from "./agent.ts";
 import { type AgentCall, noRoute } from "./call.ts";
 import { event } from "./files.ts";

@@ -2,7 +2,7 @@
 import { Hono } from "hono";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { derivedMethods } from "../../../src/client/derived.ts";
+import { derivedMethods } from "../../../src/client/verbs.ts";
 import type { HttpClient, HttpRequest } from "../../../src/client/http/request.ts";
 import { toAgentRequest } from "../../../src/objects/sandbox/calls/proxy.ts";
 import { flagSchema } from "../../../src/protocol/fields/flag.ts";

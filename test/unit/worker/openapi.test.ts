@@ -21,6 +21,7 @@ describe("the OpenAPI document", () => {
     const events = paths["/v1/events"]?.get as { parameters: object[] } | undefined;
     expect(events?.parameters).toContainEqual({
       ...{ name: "limit", in: "query" },
+      description: expect.any(String),
       schema: { type: "integer", minimum: 1, maximum: 1000, default: 100 },
       example: 50,
     });
