@@ -6,10 +6,9 @@ import type { BerthApi, PlanApi } from "../protocol/api.ts";
 import { type Cancellable, cancellable } from "./http/cancellable.ts";
 import { type ClientConfig, type Clock, createHttpClient, type Fetch } from "./http/http-client.ts";
 import { randomId } from "./http/random-id.ts";
-import type { CallOptions, HttpClient, Query } from "./http/request.ts";
+import { type CallOptions, type HttpClient, pathSegment, type Query } from "./http/request.ts";
 import { defaultRetries, type RetryPolicy } from "./http/retry.ts";
 import { sleep } from "./http/timing.ts";
-import { planMethods, plansPath } from "./plans.ts";
 import { type SandboxHandle, type Sockets, sandboxHandle } from "./sandbox.ts";
 import { streamEvents } from "./special.ts";
 import { type FollowEventsOptions, followEvents, type TenantEvent } from "./streams/events.ts";
@@ -106,7 +105,36 @@ function berthVerbs(client: HttpClient): BerthVerbs {
     events: (query = {}) => client.request({ method: "GET", path: "/v1/events", query }),
     streamEvents: (query) => streamEvents(client, "/v1/events", query),
     plans: (query = {}) =>
-      client.request({ method: "GET", path: plansPath(), query: query as Query }),
+      client.request({ method: "GET", path: "/v1/plans", query: query as Query }),
+  };
+}
+
+/** The methods of one plan: each sends one request. */
+function planMethods(client: HttpClient, name: string): PlanApi {
+  const plan = `/v1/plans/${pathSegment(name)}`;
+  const member = (key: string) => `${plan}/sandboxes/${pathSegment(key)}`;
+  const run = (what: "commit" | "rollback", body: object, idempotencyKey: string | undefined) => ({
+    method: "POST" as const,
+    path: `${plan}/${what}`,
+    body,
+    headers: { "idempotency-key": idempotencyKey },
+    isRepeatable: idempotencyKey !== undefined,
+  });
+  return {
+    put: () => client.request({ method: "PUT", path: plan, body: {}, isRepeatable: true }),
+    get: () => client.request({ method: "GET", path: plan }),
+    remove: (query = {}) => client.request({ method: "DELETE", path: plan, query }),
+    putMember: (key, body) =>
+      client.request({ method: "PUT", path: member(key), body, isRepeatable: true }),
+    removeMember: (key, query = {}) =>
+      client.request({ method: "DELETE", path: member(key), query }),
+    commit: (body = {}, { idempotencyKey } = {}) =>
+      client.request(run("commit", body, idempotencyKey)),
+    rollback: (body = {}, { idempotencyKey } = {}) =>
+      client.request(run("rollback", body, idempotencyKey)),
+    commits: (query = {}) => client.request({ method: "GET", path: `${plan}/commits`, query }),
+    commitOf: (n, query = {}) =>
+      client.request({ method: "GET", path: `${plan}/commits/${n}`, query }),
   };
 }
 
@@ -123,7 +151,7 @@ function toConfig({ url, key, fetch, retry, clock }: ConnectOptions): ClientConf
 const realClock: Clock = {
   now: () => performance.now(),
   chance: Math.random,
-  sleep: sleep,
+  sleep,
 };
 
 function checkUrl(url: string): string {

@@ -8,9 +8,9 @@ import type {
   SandboxApi,
   WriteOptions,
 } from "../protocol/api.ts";
-import type { ArchiveType } from "../protocol/archive.ts";
+import type { ArchiveType } from "../protocol/file.ts";
 import { limits } from "../protocol/limits.ts";
-import { Download, type DownloadOptions } from "./http/download.ts";
+import { Download, type DownloadOptions, openDownload } from "./http/download.ts";
 import { gatedRequest, type HttpClient, pathSegment } from "./http/request.ts";
 import type { TellProgress, UploadContent } from "./http/upload.ts";
 
@@ -67,14 +67,10 @@ export function fileMethods(client: HttpClient, id: string): ClientFileApi {
         ...uploadTimeout,
       });
     },
-    async downloadArchive(path, { type = tar, progress, ...options } = {}) {
-      const response = await client.openStream({
-        method: "GET",
-        path: archive,
-        query: { path, ...options },
-        headers: { accept: type },
-      });
-      return new Download(response, { signal: client.signal, progress });
+    downloadArchive(path, { type = tar, progress, ...options } = {}) {
+      const query = { path, ...options };
+      const headers = { accept: type };
+      return openDownload(client, { method: "GET", path: archive, query, headers }, { progress });
     },
     uploadArchive(path, content, options = {}) {
       const { type = tar, lease, waitMs, wake, progress, ...fields } = options;
@@ -83,7 +79,7 @@ export function fileMethods(client: HttpClient, id: string): ClientFileApi {
         method: "PUT",
         path: archive,
         query: { path, ...fields, ...gated.query },
-        headers: gated.headers ?? {},
+        headers: gated.headers,
         upload: { content, type, progress },
         ...uploadTimeout,
       });

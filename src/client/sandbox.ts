@@ -2,13 +2,85 @@
  * Makes the handle of one sandbox from its API methods and those that stay connected, and adds `waitUntilRunning`.
  */
 import { BerthError } from "../protocol/error-codes.ts";
+import type { Cloned, CloneInput } from "../protocol/file.ts";
 import type { Sandbox } from "../protocol/sandbox.ts";
-import { type LiveVerbs, liveVerbs } from "./connected-verbs.ts";
-import { type Cancellable, cancellable } from "./http/cancellable.ts";
+import { cancellable } from "./http/cancellable.ts";
 import type { Clock } from "./http/http-client.ts";
 import type { CallOptions, HttpClient } from "./http/request.ts";
-import type { WebSocketConstructor } from "./terminal/sockets.ts";
-import { type SandboxVerbs, sandboxMethods } from "./verbs.ts";
+import { type HeldLease, type HoldOptions, holdLease } from "./lease/lease.ts";
+import { type FollowEventsOptions, followEvents, type SandboxEvent } from "./streams/events.ts";
+import {
+  type CloneOptions,
+  clone,
+  type FileEvent,
+  followFiles,
+  type WatchOptions,
+} from "./streams/files.ts";
+import { type FollowOptions, followLogs, type LogEvent } from "./streams/logs.ts";
+import { platformSocket, type SandboxTarget } from "./terminal/sockets.ts";
+import { type AttachOptions, LiveTerminal } from "./terminal/terminal.ts";
+import { type SandboxCalls, sandboxMethods } from "./verbs.ts";
+
+/**
+ * The methods of a sandbox that stay connected until they are done. All but `clone` reconnect by themselves after a lost
+ * connection.
+ */
+export interface LiveVerbs {
+  /**
+   * Waits for the lease, and keeps it until it is released or lost. Throws `lease_wait_timeout` if it is not granted
+   * within `waitMs`.
+   *
+   * @example
+   * ```ts
+   * await using lease = await sandbox.hold({ holder: "deploy", waitMs: 60_000 });
+   * await sandbox.exec({ command: "make" }, { lease: lease.token, signal: lease.signal });
+   * ```
+   */
+  hold(options?: HoldOptions): Promise<HeldLease>;
+  /**
+   * The output of a process, from its start or from a cursor, until it exits. Reconnects without loss.
+   *
+   * @example
+   * ```ts
+   * const { id } = await sandbox.startProcess({ command: "npm test" });
+   * for await (const event of sandbox.followLogs(id)) {
+   *   if (event.type === "output") process.stdout.write(event.bytes);
+   * }
+   * ```
+   */
+  followLogs(process: string, options?: FollowOptions): AsyncIterable<LogEvent>;
+  /**
+   * The events of the sandbox, each once and in order, until it is destroyed. After a lost connection it continues with
+   * the next event; a `gap` says that some are no longer stored.
+   *
+   * @example
+   * ```ts
+   * for await (const next of sandbox.followEvents({ after: lastSeq })) {
+   *   if (next.type === "event") console.log(next.seq, next.event);
+   * }
+   * ```
+   */
+  followEvents(options?: FollowEventsOptions): AsyncIterable<SandboxEvent>;
+  /**
+   * The changes below a folder, until the folder is removed. After a lost connection a `missed` event says that changes
+   * may be missing: list the folder again.
+   */
+  followFiles(options?: WatchOptions): AsyncIterable<FileEvent>;
+  /** Clones a repository into the sandbox, and resolves when it is complete. `progress` is called as it proceeds. */
+  clone(call: CloneInput, options?: CloneOptions): Promise<Cloned>;
+  /**
+   * Attaches to an existing terminal: iterate over the result for its output, and call `write` for input. After a lost
+   * connection it continues where it was, or with the current screen.
+   *
+   * @example
+   * ```ts
+   * const { id } = await sandbox.createTerminal();
+   * await using terminal = await sandbox.attachTerminal(id);
+   * terminal.write(new TextEncoder().encode("ls\n"));
+   * ```
+   */
+  attachTerminal(terminal: string, options?: AttachOptions): Promise<LiveTerminal>;
+}
 
 /**
  * One sandbox. `berth.sandbox(id)` returns it without a request; its methods throw `not_found` if there is no such
@@ -21,7 +93,7 @@ import { type SandboxVerbs, sandboxMethods } from "./verbs.ts";
  * const { exitCode, stdout } = await sandbox.exec({ command: "npm test" }, { signal });
  * ```
  */
-export interface SandboxHandle extends Cancellable<SandboxVerbs>, LiveVerbs {
+export interface SandboxHandle extends SandboxCalls, LiveVerbs {
   /** The id that the handle was made with. */
   readonly id: string;
   /**
@@ -57,7 +129,7 @@ export type WaitOptions = {
 };
 
 /** How WebSockets are opened. */
-export type Sockets = { url: string; WebSocket: WebSocketConstructor | undefined };
+export type Sockets = Pick<SandboxTarget, "url" | "WebSocket">;
 
 const waitTimeoutMs = 120_000;
 const pollIntervalMs = 250;
@@ -69,17 +141,24 @@ export function sandboxHandle(
   clock: Clock,
 ): SandboxHandle {
   const verbs = cancellable(client, (over) => sandboxMethods(over, id));
+  const WebSocket = sockets.WebSocket ?? platformSocket();
+  const target: SandboxTarget = { url: sockets.url, id, sandbox: verbs, WebSocket };
   return {
     ...verbs,
-    ...liveVerbs({ ...sockets, id, sandbox: verbs }),
     id,
+    hold: (options) => holdLease(target, options),
+    followLogs: (process, options) => followLogs(verbs, process, options),
+    followEvents: (options) => followEvents<SandboxEvent>(verbs, options),
+    followFiles: (options) => followFiles(verbs, options),
+    clone: (call, options) => clone(verbs, call, options),
+    attachTerminal: (terminal, options) => LiveTerminal.attach(target, terminal, options),
     waitUntilRunning: (options = {}) => waitUntilRunning(verbs, clock, options),
     with: (options) => sandboxHandle(client.with(options), sockets, id, clock),
   };
 }
 
 async function waitUntilRunning(
-  verbs: Cancellable<SandboxVerbs>,
+  verbs: SandboxCalls,
   clock: Clock,
   { signal, timeoutMs = waitTimeoutMs, progress }: WaitOptions,
 ): Promise<Sandbox> {

@@ -3,8 +3,8 @@
  * as streams.
  */
 import type { SandboxApi } from "../protocol/api.ts";
-import { Download } from "./http/download.ts";
-import { gatedRequest, type HttpClient, pathSegment } from "./http/request.ts";
+import { openDownload } from "./http/download.ts";
+import { type HttpClient, type HttpRequest, pathSegment } from "./http/request.ts";
 
 type SpecialMethods = Pick<
   SandboxApi,
@@ -22,23 +22,15 @@ export function specialMethods(client: HttpClient, id: string): SpecialMethods {
   const sandbox = `/v1/sandboxes/${pathSegment(id)}`;
   const lease = `${sandbox}/lease`;
   const metadata = `${sandbox}/metadata`;
+  const ofHolder = (token: string) => ({
+    path: lease,
+    headers: { "berth-lease": token },
+    isRepeatable: true,
+  });
   return {
-    renewLease: (token, body = {}) =>
-      client.request({
-        method: "PUT",
-        path: lease,
-        body,
-        headers: leaseHeaders(token),
-        isRepeatable: true,
-      }),
+    renewLease: (token, body = {}) => client.request({ method: "PUT", ...ofHolder(token), body }),
     releaseLease: (token, { force = false } = {}) =>
-      client.request({
-        method: "DELETE",
-        path: lease,
-        headers: leaseHeaders(token),
-        query: { force },
-        isRepeatable: true,
-      }),
+      client.request({ method: "DELETE", ...ofHolder(token), query: { force } }),
     breakLease: (reason) =>
       client.request({ method: "DELETE", path: lease, query: { break: true, reason } }),
     patchMetadata: (body, { ifMatch } = {}) =>
@@ -47,34 +39,27 @@ export function specialMethods(client: HttpClient, id: string): SpecialMethods {
       client.request({ method: "PUT", path: metadata, body, headers: versionHeaders(ifMatch) }),
     events: (query = {}) => client.request({ method: "GET", path: `${sandbox}/events`, query }),
     streamEvents: (query) => streamEvents(client, `${sandbox}/events`, query),
-    async processLogs(process, { follow = false, raw = false, ...query } = {}) {
-      const response = await client.openStream({
+    processLogs(process, { follow = false, raw = false, ...query } = {}) {
+      const request: HttpRequest = {
         method: "GET",
         path: `${sandbox}/processes/${pathSegment(process)}/logs`,
         query: { ...query, follow: Number(follow) },
         headers: { accept: raw ? "application/octet-stream" : "text/event-stream" },
-      });
+      };
       // Raw bytes leave no room for a keepalive.
       const timeout = raw && follow ? { idleTimeoutMs: Number.POSITIVE_INFINITY } : {};
-      return new Download(response, { signal: client.signal, ...timeout });
+      return openDownload(client, request, timeout);
     },
   };
 }
 
 /** The events after this number, as server-sent events. */
-export async function streamEvents(
+export function streamEvents(
   client: HttpClient,
   path: string,
   { after = 0 }: { after?: number } = {},
 ): Promise<AsyncIterable<Uint8Array>> {
-  const query = { after, follow: 1 };
-  return new Download(await client.openStream({ method: "GET", path, query }), {
-    signal: client.signal,
-  });
-}
-
-function leaseHeaders(lease: string) {
-  return gatedRequest({ lease }).headers ?? {};
+  return openDownload(client, { method: "GET", path, query: { after, follow: 1 } });
 }
 
 function versionHeaders(version: number | undefined): Record<string, string | undefined> {

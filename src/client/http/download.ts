@@ -3,6 +3,7 @@
  * iteration early, or disposing of it unread, ends the call.
  */
 import { BerthError } from "../../protocol/error-codes.ts";
+import type { HttpClient, HttpRequest } from "./request.ts";
 import { withTimeout } from "./timing.ts";
 import type { TellProgress } from "./upload.ts";
 
@@ -18,17 +19,25 @@ export type DownloadOptions = {
 /** Every stream brings bytes or a keepalive at least every 10 s. */
 const defaultIdleTimeoutMs = 60_000;
 
+export async function openDownload(
+  client: HttpClient,
+  request: HttpRequest,
+  options: DownloadOptions = {},
+): Promise<Download> {
+  return new Download(await client.openStream(request), { signal: client.signal, ...options });
+}
+
 type Chunk = IteratorResult<Uint8Array<ArrayBuffer>, undefined>;
 
 export class Download implements AsyncIterableIterator<Uint8Array<ArrayBuffer>>, AsyncDisposable {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
-  readonly #requestId: string | null;
+  readonly #requestId: string | undefined;
   readonly #options: DownloadOptions;
   #bytes = 0;
 
   constructor({ body, headers }: Response, options: DownloadOptions = {}) {
     this.#reader = body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined;
-    this.#requestId = headers.get("berth-request-id");
+    this.#requestId = headers.get("berth-request-id") ?? undefined;
     this.#options = options;
   }
 
@@ -66,15 +75,12 @@ export class Download implements AsyncIterableIterator<Uint8Array<ArrayBuffer>>,
   #interrupted(thrown: unknown): BerthError {
     const reason = thrown instanceof Error ? `: ${thrown.message}` : "";
     const bytes = this.#bytes;
-    return new BerthError(
-      "unavailable",
-      `The response ended early, after ${bytes} bytes${reason}.`,
-      {
-        facts: { bytes },
-        hint: "Reading changes nothing: read it again, or continue from that offset.",
-        ...(this.#requestId === null ? {} : { requestId: this.#requestId }),
-      },
-    );
+    const message = `The response ended early, after ${bytes} bytes${reason}.`;
+    return new BerthError("unavailable", message, {
+      facts: { bytes },
+      hint: "Reading changes nothing: read it again, or continue from that offset.",
+      requestId: this.#requestId,
+    });
   }
 }
 

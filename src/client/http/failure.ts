@@ -13,13 +13,25 @@ import {
 /** The request that failed. `reads`: it changes nothing, so it can be repeated safely. */
 export type SentRequest = { requestId: string; url: string; reads: boolean };
 
-export function toBerthError(body: ErrorBody, status: number): BerthError {
-  const { code, message, hint, retryable: _retryable, ...facts } = body.error;
+/** An error as the server writes it, in a response or on a stream. */
+export type SentError = {
+  code: string;
+  message: string;
+  hint?: string;
+  retryable?: boolean;
+} & ErrorFacts;
+
+/** The error that the server has sent. `unknownCode` replaces a code that this version does not know. */
+export function toBerthError(
+  { code, message, hint, retryable: _retryable, ...facts }: SentError,
+  unknownCode: ErrorCode,
+  requestId?: string,
+): BerthError {
   const known = Object.hasOwn(errors, code);
-  return new BerthError(known ? code : codeForStatus(status), message, {
-    facts: known ? (facts as ErrorFacts) : { ...(facts as ErrorFacts), told: String(code) },
-    ...(hint === undefined ? {} : { hint }),
-    requestId: body.requestId,
+  return new BerthError(known ? (code as ErrorCode) : unknownCode, message, {
+    facts: known ? facts : { ...facts, told: code },
+    hint,
+    requestId,
   });
 }
 
@@ -29,27 +41,16 @@ export function isErrorBody(body: unknown): body is ErrorBody {
 }
 
 /** The response is not Berth's: a proxy or another server sent it. */
-export function foreignResponse(
-  { requestId, url, reads }: SentRequest,
-  status: number,
-): BerthError {
+export function foreignResponse(request: SentRequest, status: number): BerthError {
   if (status >= 500) {
-    const message = `A proxy in front of Berth responded with status ${status}.`;
-    return reads
-      ? new BerthError("unavailable", message, { requestId })
-      : new BerthError("operation_interrupted", message, {
-          requestId,
-          facts: { admitted: "unknown" },
-        });
+    return lostResponse(request, `A proxy in front of Berth responded with status ${status}.`);
   }
-  return new BerthError(
-    codeForStatus(status),
-    `${url} responded with status ${status}, but not as Berth does.`,
-    {
-      requestId,
-      hint: "Check the `url` given to connect(): it must be the address of Berth.",
-    },
-  );
+  const { requestId, url } = request;
+  const message = `${url} responded with status ${status}, but not as Berth does.`;
+  return new BerthError(codeForStatus(status), message, {
+    requestId,
+    hint: "Check the `url` given to connect(): it must be the address of Berth.",
+  });
 }
 
 /** These codes mean that no connection was made, so nothing was sent. */
@@ -58,13 +59,11 @@ const neverSent = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-export function connectionFailure(
-  thrown: unknown,
-  { requestId, url, reads }: SentRequest,
-): BerthError {
+export function connectionFailure(thrown: unknown, request: SentRequest): BerthError {
+  const { requestId, url, reads } = request;
   const { code, syscall } = findCause(thrown);
   const reason = code === undefined ? "" : ` (${code})`;
-  // A connection that was open fails with the byStatus codes, but in a read or a write.
+  // A connection that was open fails with the same codes, but in a read or a write.
   const wasOpen = syscall === "read" || syscall === "write";
   if (reads || (code !== undefined && neverSent.has(code) && !wasOpen)) {
     return new BerthError("unavailable", `${url} could not be reached${reason}.`, {
@@ -72,46 +71,37 @@ export function connectionFailure(
       hint: "Check that Berth runs there and that the `url` given to connect() is right.",
     });
   }
-  return new BerthError(
-    "operation_interrupted",
-    `The connection to ${url} was lost before the response${reason}.`,
-    {
-      requestId,
-      facts: { admitted: "unknown" },
-      hint: "The call may have taken effect. Calls with an `idempotencyKey` are repeated without running twice.",
-    },
+  const message = `The connection to ${url} was lost before the response${reason}.`;
+  return lostResponse(
+    request,
+    message,
+    "The call may have taken effect. Calls with an `idempotencyKey` are repeated without running twice.",
   );
 }
 
-export function responseTimeout(
-  { requestId, url, reads }: SentRequest,
-  withinMs: number,
-): BerthError {
-  const message = `${url} did not respond within ${withinMs} ms.`;
-  return reads
-    ? new BerthError("unavailable", message, { requestId })
-    : new BerthError("operation_interrupted", message, {
-        requestId,
-        facts: { admitted: "unknown" },
-      });
+export function responseTimeout(request: SentRequest, withinMs: number): BerthError {
+  return lostResponse(request, `${request.url} did not respond within ${withinMs} ms.`);
 }
 
-type Cause = { code?: string; syscall?: unknown };
+/** A read is safe to repeat; of a change nobody knows whether it has happened. */
+function lostResponse({ requestId, reads }: SentRequest, message: string, hint?: string) {
+  if (reads) return new BerthError("unavailable", message, { requestId });
+  const facts = { admitted: "unknown" };
+  return new BerthError("operation_interrupted", message, { requestId, facts, hint });
+}
 
-function findCause(thrown: unknown): Cause {
-  for (
-    let error = thrown, depth = 0;
-    error instanceof Error && depth < 4;
-    error = error.cause, depth++
-  ) {
+function findCause(thrown: unknown): { code?: string; syscall?: unknown } {
+  let error = thrown;
+  for (let depth = 0; error instanceof Error && depth < 4; depth++) {
     const { code, syscall } = error as { code?: unknown; syscall?: unknown };
     if (typeof code === "string") return { code, syscall };
+    error = error.cause;
   }
   return {};
 }
 
 /** For codes that this version does not know: the code that says as much as the status does. */
-function codeForStatus(status: number): ErrorCode {
+export function codeForStatus(status: number): ErrorCode {
   if (status === 501) return "unsupported";
   if (status >= 500) return "internal";
   const byStatus: Record<number, ErrorCode> = {

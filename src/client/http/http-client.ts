@@ -2,13 +2,12 @@
  * Sends requests: address, key, time limits, cancellation and retries. See retry.ts for what may be sent again.
  */
 import { BerthError } from "../../protocol/error-codes.ts";
-import { AttemptTimeout } from "./attempt-timeout.ts";
 import { connectionFailure, responseTimeout, type SentRequest } from "./failure.ts";
 import { randomId } from "./random-id.ts";
 import { type CallOptions, encodeQuery, type HttpClient, type HttpRequest } from "./request.ts";
-import { type AttemptLimits, ErrorResponse, readContent, readError } from "./response-body.ts";
+import { AttemptTimeout, readContent, readError } from "./response.ts";
 import { isRefusal, parseRetryAfterMs, type RetryPolicy, retryDelay } from "./retry.ts";
-import { rejectOnAbort } from "./timing.ts";
+import { anySignal, rejectOnAbort } from "./timing.ts";
 import { isReplayable, toUploadBody, type UploadBody } from "./upload.ts";
 
 /** As the platform's `fetch`: what `connect` takes to send requests with. */
@@ -38,7 +37,11 @@ const defaultResponseTimeoutMs = 180_000;
 /** A response that has begun sends at least a byte a second. */
 const idleTimeoutMs = 60_000;
 
-type ReadResponse<Content> = (response: Response, limits: AttemptLimits) => Promise<Content>;
+type ReadResponse<Content> = (
+  response: Response,
+  timeout: AttemptTimeout,
+  request: SentRequest,
+) => Promise<Content>;
 type Outcome<Content> = { content: Content } | { error: unknown; retryAfterMs: number };
 
 export function createHttpClient(config: ClientConfig, options: CallOptions = {}): HttpClient {
@@ -46,14 +49,12 @@ export function createHttpClient(config: ClientConfig, options: CallOptions = {}
     signal: options.signal,
     request: <Content>(call: HttpRequest) => send<Content>(config, call, options, readContent),
     openStream: (call) => send(config, call, options, async (response) => response),
-    with: (more) => createHttpClient(config, mergeOptions(options, more)),
+    with: (more) =>
+      createHttpClient(config, {
+        signal: anySignal(options.signal, more.signal),
+        answerWithinMs: more.answerWithinMs ?? options.answerWithinMs,
+      }),
   };
-}
-
-function mergeOptions(first: CallOptions, second: CallOptions): CallOptions {
-  const signals = [first.signal, second.signal].filter((signal) => signal !== undefined);
-  const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0];
-  return { signal, answerWithinMs: second.answerWithinMs ?? first.answerWithinMs };
 }
 
 async function send<Content>(
@@ -70,7 +71,9 @@ async function send<Content>(
   for (let sent = 1; ; sent++) {
     signal?.throwIfAborted();
     const leftMs = answerWithinMs - (clock.now() - began);
-    const outcome = await sendOnce(config, call, { signal, leftMs }, read);
+    const responseMs = call.responseTimeoutMs ?? defaultResponseTimeoutMs;
+    const timeout = new AttemptTimeout(responseMs, leftMs, signal);
+    const outcome = await sendOnce(config, call, timeout, read);
     if ("content" in outcome) return outcome.content;
     signal?.throwIfAborted();
     const error = outcome.error as BerthError;
@@ -92,42 +95,36 @@ async function send<Content>(
   }
 }
 
-type AttemptBounds = { signal: AbortSignal | undefined; leftMs: number };
-
 async function sendOnce<Content>(
   config: ClientConfig,
   call: HttpRequest,
-  bounds: AttemptBounds,
+  timeout: AttemptTimeout,
   read: ReadResponse<Content>,
 ): Promise<Outcome<Content>> {
   // Generated here, so that a call without a response can be found in the log too.
   const requestId = randomId(12);
   const sent: SentRequest = { requestId, url: config.url, reads: call.method === "GET" };
-  const timeout = new AttemptTimeout(
-    call.responseTimeoutMs ?? defaultResponseTimeoutMs,
-    bounds.leftMs,
-  );
-  const limits = { timeout, signal: anySignal(timeout.signal, bounds.signal) };
+  const { signal } = timeout;
   let body: UploadBody | undefined;
   let isSent = false;
   try {
-    const headers = await rejectOnAbort(toHeaders(config, call, requestId), limits.signal);
+    const headers = await rejectOnAbort(toHeaders(config, call, requestId), signal);
     if (call.upload !== undefined) {
-      body = await rejectOnAbort(toUploadBody(call.upload), limits.signal);
+      body = await rejectOnAbort(toUploadBody(call.upload), signal);
     }
-    const init = toRequestInit(call, headers, body, limits.signal);
+    const init = toRequestInit(call, headers, body, signal);
     timeout.restart();
     isSent = true;
     const fetched = config.fetch(`${config.url}${call.path}${encodeQuery(call.query)}`, init);
-    const response = await rejectOnAbort(fetched, limits.signal);
+    const response = await rejectOnAbort(fetched, signal);
     timeout.restart(idleTimeoutMs);
     if (response.ok) {
-      const content = await read(response, limits);
+      const content = await read(response, timeout, sent);
       body?.arrived();
       return { content };
     }
     const waitMs = parseRetryAfterMs(response.headers.get("retry-after"), Date.now());
-    return { error: await readError(response, limits, sent), retryAfterMs: waitMs };
+    return { error: await readError(response, timeout, sent), retryAfterMs: waitMs };
   } catch (thrown) {
     // An error from the `key` function or from the source of the bytes goes to the caller as it is.
     if (!isSent) throw timeout.isExpired ? notSent(timeout.exceededMs, requestId) : thrown;
@@ -161,17 +158,13 @@ function notSent(withinMs: number, requestId: string): BerthError {
   });
 }
 
-function anySignal(first: AbortSignal, second: AbortSignal | undefined): AbortSignal {
-  return second === undefined ? first : AbortSignal.any([first, second]);
-}
-
 function toFailure(
   thrown: unknown,
   timeout: AttemptTimeout,
   broken: unknown,
   request: SentRequest,
 ): unknown {
-  if (thrown instanceof ErrorResponse) return thrown.toError(request);
+  if (thrown instanceof BerthError) return thrown;
   if (broken !== undefined) return broken;
   if (timeout.isExpired) return responseTimeout(request, timeout.exceededMs);
   return connectionFailure(thrown, request);

@@ -57,8 +57,6 @@ export function pathSegment(name: string): string {
   return name === "" || name === "." || name === ".." ? "%00" : encodeURIComponent(name);
 }
 
-type GatedRequest = Pick<HttpRequest, "headers" | "query" | "isRepeatable">;
-
 /**
  * The headers and query of a call that may need the lease. With an idempotency key it runs at most once, so it may be
  * repeated.
@@ -70,7 +68,7 @@ export function gatedRequest({
   idempotencyKey,
 }: Partial<{
   [Name in keyof IdempotentOptions]: IdempotentOptions[Name] | undefined;
-}>): GatedRequest {
+}>) {
   return {
     headers: {
       "berth-lease": lease,

@@ -24,8 +24,21 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
+/** Aborts with the first of them. */
+export function anySignal<Other extends AbortSignal | undefined>(
+  signal: AbortSignal | undefined,
+  other: Other,
+): AbortSignal | Other {
+  if (signal === undefined) return other;
+  return other === undefined ? signal : AbortSignal.any([signal, other]);
+}
+
 /** For promises that ignore the signal, as a `fetch` given by the caller may. */
-export function rejectOnAbort<Value>(wait: Promise<Value>, signal: AbortSignal): Promise<Value> {
+export function rejectOnAbort<Value>(
+  wait: Promise<Value>,
+  signal: AbortSignal | undefined,
+): Promise<Value> {
+  if (signal === undefined) return wait;
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
     if (signal.aborted) abort();
@@ -42,7 +55,7 @@ export function withTimeout<Value>(
   timeoutError: () => Error,
   signal?: AbortSignal,
 ): Promise<Value> {
-  const pending = signal === undefined ? wait : rejectOnAbort(wait, signal);
+  const pending = rejectOnAbort(wait, signal);
   if (!Number.isFinite(timeoutMs)) return pending;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const timeout = new Promise<never>((_resolve, reject) => {

@@ -2,12 +2,12 @@
  * Keeps a lease by a WebSocket: waits in the queue, sends pings, and reconnects with the token after a lost connection.
  * Closing the socket releases the lease at once on the server. See lease.ts for what the holder sees.
  */
-import { BerthError, type ErrorCode, errors } from "../../protocol/error-codes.ts";
+import { BerthError } from "../../protocol/error-codes.ts";
 import { leaseProtocol, leaseTokenProtocol } from "../../protocol/internal/socket-names.ts";
 import { limits } from "../../protocol/limits.ts";
-import { deferred } from "../http/deferred.ts";
+import { toBerthError } from "../http/failure.ts";
 import { isTransient } from "../http/retry.ts";
-import { backOffMs, sleep } from "../http/timing.ts";
+import { backOffMs, rejectOnAbort, sleep } from "../http/timing.ts";
 import { OpenSocket, type SandboxTarget } from "../terminal/sockets.ts";
 import { type LeaseKeeper, type LeaseRequest, leaseLost, leaseWaitTimeout } from "./lease.ts";
 
@@ -83,13 +83,12 @@ async function waitForGrant(
   };
   let timeout = timeoutAfter(firstFrameMs);
   let polled = pollPosition();
-  const aborted = deferred<"aborted">();
-  const abort = () => aborted.resolve("aborted");
-  request.signal?.addEventListener("abort", abort);
   try {
     for (;;) {
-      const next = await Promise.race([socket.next(), timeout, aborted.promise, polled]);
-      if (next === "aborted") throw request.signal?.reason;
+      const next = await rejectOnAbort(
+        Promise.race([socket.next(), timeout, polled]),
+        request.signal,
+      );
       if (next === "timeout") throw await grantTimeout(target, ended.signal);
       if (next !== "cut" && next.type === "polled") {
         const { position } = next;
@@ -110,7 +109,6 @@ async function waitForGrant(
     throw error;
   } finally {
     ended.abort();
-    request.signal?.removeEventListener("abort", abort);
   }
 }
 
@@ -121,20 +119,19 @@ function keepLease(target: SandboxTarget, first: LeaseSocket, granted: Granted):
     for (;;) {
       const end = await waitForEnd(socket);
       if (end !== "cut") return end;
-      const back = await reconnectInTime(target, granted, stopped.signal);
+      const back = await reconnect(target, granted, stopped.signal);
       if (!(back instanceof LeaseSocket)) return back;
       socket = back;
       if (stopped.signal.aborted) socket.close();
     }
   };
   const lost = run().catch((error: unknown) => leaseLost(String(error)));
-  const { token, fence, holder } = granted;
   const stop = () => {
     const closed = socket.close();
     stopped.abort();
     return closed;
   };
-  return { token, fence, holder, lost, stop };
+  return { granted, lost, stop };
 }
 
 /** Why the lease ended, or `cut`: the connection was lost. */
@@ -147,44 +144,25 @@ async function waitForEnd(socket: LeaseSocket): Promise<BerthError | "cut"> {
   }
 }
 
-async function reconnectInTime(
+/** Within the time of reconnecting: after it somebody else may hold the lease, so all that is still running ends. */
+async function reconnect(
   target: SandboxTarget,
   { token, holder }: Granted,
   stopped: AbortSignal,
 ): Promise<LeaseSocket | BerthError> {
-  // After this time somebody else may hold the lease, so all that is still running ends.
-  const ended = new AbortController();
-  const end = () => ended.abort();
-  const timer = setTimeout(end, limits.leaseReconnectMs);
-  stopped.addEventListener("abort", end);
-  if (stopped.aborted) end();
-  try {
-    return await reconnect(target, { token, holder }, ended.signal);
-  } finally {
-    clearTimeout(timer);
-    stopped.removeEventListener("abort", end);
-    end();
-  }
-}
-
-async function reconnect(
-  target: SandboxTarget,
-  { token, holder }: Pick<Granted, "token" | "holder">,
-  ended: AbortSignal,
-): Promise<LeaseSocket | BerthError> {
+  const ended = AbortSignal.any([stopped, AbortSignal.timeout(limits.leaseReconnectMs)]);
   for (let failures = 0; !ended.aborted; failures += 1) {
     await sleep(failures === 0 ? 0 : backOffMs(failures), ended);
     try {
       const socket = await LeaseSocket.open(target, holder, token, ended);
-      const frame = await Promise.race([socket.next(), sleep(limits.leaseReconnectMs, ended)]);
-      if (typeof frame === "object" && frame.type === "granted" && frame.token === token) {
+      const frame = await rejectOnAbort(socket.next(), ended).catch(() => "cut" as const);
+      if (frame !== "cut" && frame.type === "granted" && frame.token === token) {
         socket.shift();
         return socket;
       }
       socket.close();
       // Queued again, or granted another lease: the one it had has ended.
-      if (typeof frame === "object")
-        return frame.type === "lost" ? failureOf(frame) : disconnected();
+      if (frame !== "cut") return frame.type === "lost" ? failureOf(frame) : disconnected();
     } catch (error) {
       if (!isTransient(error) && error instanceof BerthError) return error;
     }
@@ -195,17 +173,12 @@ async function reconnect(
 /** One connection: its frames in order, and pings while it lasts. */
 class LeaseSocket {
   readonly #socket: OpenSocket;
-  #frames: (Frame | "cut")[] = [];
-  #wake = deferred();
+  #next: Promise<Frame | "cut"> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #pingsUnanswered = 0;
 
   private constructor(socket: OpenSocket) {
     this.#socket = socket;
-    socket.listen({
-      onMessage: (data) => this.#receive(String(data)),
-      onEnd: () => this.#push("cut"),
-    });
     this.#ping();
   }
 
@@ -226,36 +199,31 @@ class LeaseSocket {
   }
 
   /** The oldest frame that `shift` has not removed; repeated calls give the same one. */
-  async next(): Promise<Frame | "cut"> {
-    for (;;) {
-      const [frame] = this.#frames;
-      if (frame !== undefined) return frame;
-      await this.#wake.promise;
-    }
+  next(): Promise<Frame | "cut"> {
+    this.#next ??= this.#receive();
+    return this.#next;
   }
 
   shift(): void {
-    this.#frames.shift();
+    this.#next = undefined;
   }
 
   /** True: the server has confirmed the close, so the lease is released. */
   close(): Promise<boolean> {
     clearTimeout(this.#timer);
-    const closed = this.#socket.close();
-    this.#push("cut");
-    return closed;
+    return this.#socket.close();
   }
 
-  #receive(text: string): void {
-    this.#pingsUnanswered = 0;
-    if (text !== "pong") this.#push(JSON.parse(text) as Frame);
-  }
-
-  #push(frame: Frame | "cut"): void {
-    if (frame === "cut") clearTimeout(this.#timer);
-    this.#frames.push(frame);
-    this.#wake.resolve();
-    this.#wake = deferred();
+  async #receive(): Promise<Frame | "cut"> {
+    for (;;) {
+      const message = await this.#socket.receive();
+      this.#pingsUnanswered = 0;
+      if (message === undefined) {
+        clearTimeout(this.#timer);
+        return "cut";
+      }
+      if (message !== "pong") return JSON.parse(String(message));
+    }
   }
 
   #ping(): void {
@@ -285,9 +253,8 @@ async function grantTimeout({ sandbox }: SandboxTarget, ended: AbortSignal): Pro
 
 function failureOf(frame: Extract<Frame, { type: "lost" | "error" }>): BerthError {
   if (frame.type === "lost") return leaseLost(frame.reason);
-  const { type: _type, code, message, hint, ...facts } = frame;
-  const known = Object.hasOwn(errors, code) ? (code as ErrorCode) : "internal";
-  return new BerthError(known, message, { ...(hint === undefined ? {} : { hint }), facts });
+  const { type: _type, ...error } = frame;
+  return toBerthError(error, "internal");
 }
 
 function disconnected(): BerthError {

@@ -5,6 +5,7 @@
 import { BerthError } from "../../protocol/error-codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SandboxTarget } from "../terminal/sockets.ts";
+import type { SandboxCalls } from "../verbs.ts";
 import { holdByConnection } from "./connection.ts";
 import { holdByRenewal } from "./renewal.ts";
 
@@ -30,21 +31,16 @@ export type HoldOptions = {
 
 /** A granted lease and what keeps it. */
 export type LeaseKeeper = {
-  token: string;
-  fence: number;
-  holder: string;
+  granted: { token: string; fence: number; holder: string };
   /** Resolves with the reason when the lease is lost, not when it is released. */
   lost: Promise<BerthError>;
   /** Stops keeping it. True: that has released the lease on the server. */
   stop: () => Promise<boolean>;
 };
 
-export type LeaseRequest = {
-  holder: string;
+export type LeaseRequest = Required<Pick<HoldOptions, "holder" | "onQueued" | "onConnection">> & {
   until: number;
   signal: AbortSignal | undefined;
-  onQueued: (position: number) => void;
-  onConnection: (state: "lost" | "back") => void;
 };
 
 const releaseTimeoutMs = 10_000;
@@ -65,15 +61,16 @@ export class HeldLease implements AsyncDisposable {
   readonly fence: number;
   /** The name given as `holder`. */
   readonly holder: string;
-  readonly #sandbox: SandboxTarget["sandbox"];
+  readonly #sandbox: SandboxCalls;
   readonly #keeper: LeaseKeeper;
   readonly #lost = new AbortController();
   #released: Promise<void> | undefined;
 
-  constructor(sandbox: SandboxTarget["sandbox"], keeper: LeaseKeeper) {
-    this.token = keeper.token;
-    this.fence = keeper.fence;
-    this.holder = keeper.holder;
+  constructor(sandbox: SandboxCalls, keeper: LeaseKeeper) {
+    const { token, fence, holder } = keeper.granted;
+    this.token = token;
+    this.fence = fence;
+    this.holder = holder;
     this.#sandbox = sandbox;
     this.#keeper = keeper;
     keeper.lost.then((reason) => {
@@ -111,7 +108,7 @@ export async function holdLease(
   target: SandboxTarget,
   options: HoldOptions = {},
 ): Promise<HeldLease> {
-  const { holder = "anonymous", waitMs = limits.leaseQueueMaxMs, signal } = options;
+  const { waitMs = limits.leaseQueueMaxMs, signal } = options;
   if (!(waitMs >= 0 && waitMs <= limits.leaseQueueMaxMs)) {
     throw new BerthError("bad_request", `\`waitMs\` must be 0 to ${limits.leaseQueueMaxMs}.`, {
       facts: { field: "waitMs" },
@@ -119,9 +116,11 @@ export async function holdLease(
   }
   signal?.throwIfAborted();
   const request: LeaseRequest = {
-    ...{ holder, signal, onQueued: options.onQueued ?? (() => {}) },
+    holder: options.holder ?? "anonymous",
+    onQueued: options.onQueued ?? (() => {}),
     onConnection: options.onConnection ?? (() => {}),
     until: performance.now() + waitMs,
+    signal,
   };
   const method = options.by ?? (target.WebSocket === undefined ? "renewal" : "connection");
   const hold = method === "connection" ? holdByConnection : holdByRenewal;

@@ -9,6 +9,7 @@ import { randomId } from "../http/random-id.ts";
 import { isTransient } from "../http/retry.ts";
 import { rejectOnAbort, sleep } from "../http/timing.ts";
 import type { SandboxTarget } from "../terminal/sockets.ts";
+import type { SandboxCalls } from "../verbs.ts";
 import { type LeaseKeeper, type LeaseRequest, leaseLost, leaseWaitTimeout } from "./lease.ts";
 
 const ttlMs = limits.leaseTtlMs;
@@ -28,12 +29,11 @@ export async function holdByRenewal(
   const { granted, requestedAt } = await pollForGrant(target, request);
   const stopped = new AbortController();
   const lost = renewUntilLost(target, granted, requestedAt + ttlMs, stopped.signal);
-  const { token, fence, holder } = granted;
   const stop = async () => {
     stopped.abort();
     return false;
   };
-  return { token, fence, holder, lost, stop };
+  return { granted, lost, stop };
 }
 
 type TimedGrant = { granted: LeaseGranted; requestedAt: number };
@@ -57,7 +57,7 @@ async function pollForGrant(
     const call = { holder, ttlMs, ticket, waitMs, queueMs: left };
     const pending = sandbox.acquireLease({ ...call, answerWithinMs: waitMs + responseTimeoutMs });
     try {
-      const response = await (signal === undefined ? pending : rejectOnAbort(pending, signal));
+      const response = await rejectOnAbort(pending, signal);
       if ("token" in response) return { granted: response, requestedAt };
       if (response.position !== lastPosition) request.onQueued(response.position);
       lastPosition = response.position;
@@ -78,8 +78,8 @@ async function pollForGrant(
 
 /** Releases a lease that was granted after the caller had aborted. Never rejects. */
 async function releaseUnclaimed(
-  sandbox: SandboxTarget["sandbox"],
-  pending: ReturnType<SandboxTarget["sandbox"]["acquireLease"]>,
+  sandbox: SandboxCalls,
+  pending: ReturnType<SandboxCalls["acquireLease"]>,
 ): Promise<void> {
   try {
     const response = await pending;

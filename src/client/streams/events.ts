@@ -3,9 +3,9 @@
  * reading and reconnecting.
  */
 import type { TenantEvents } from "../../protocol/directory.ts";
-import { BerthError } from "../../protocol/error-codes.ts";
 import type { SandboxEventView } from "../../protocol/event.ts";
-import { follow, type ServerEvent, type StreamOptions } from "./stream.ts";
+import type { SandboxCalls } from "../verbs.ts";
+import { connectionLost, follow, type ServerEvent, type StreamOptions } from "./stream.ts";
 
 /** Events after this `seq` and before the next one reported are no longer stored. */
 export type EventGap = { type: "gap"; after: number };
@@ -20,9 +20,7 @@ export type FollowEventsOptions = StreamOptions & {
   after?: number;
 };
 
-type Source = {
-  streamEvents(query: { after: number; signal: AbortSignal }): Promise<AsyncIterable<Uint8Array>>;
-};
+type Source = Pick<SandboxCalls, "streamEvents">;
 
 /** The events of a sandbox end when it is destroyed and all have been read; those of a tenant never end. */
 export function followEvents<Event extends SandboxEvent | TenantEvent>(
@@ -39,18 +37,11 @@ export function followEvents<Event extends SandboxEvent | TenantEvent>(
       return { type: "event", ...data } as unknown as Event;
     },
     isOver: ({ event }: ServerEvent) => event === "over",
-    lostError: () => eventsLost(cursor),
+    lostError: () =>
+      connectionLost("unavailable", "the events", {
+        hint: "Follow them again with `after` set to `seq`.",
+        facts: { seq: cursor },
+      }),
   };
   return follow(stream, options);
-}
-
-function eventsLost(seq: number): BerthError {
-  return new BerthError(
-    "unavailable",
-    "The connection to the events was lost and could not be made again.",
-    {
-      hint: "Follow them again with `after` set to `seq`.",
-      facts: { seq },
-    },
-  );
 }

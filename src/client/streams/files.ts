@@ -4,10 +4,11 @@
  */
 import type { GateOptions, SandboxApi } from "../../protocol/api.ts";
 import { BerthError } from "../../protocol/error-codes.ts";
-import type { FileChange } from "../../protocol/file.ts";
-import type { Cloned, CloneInput, CloneProgress } from "../../protocol/git.ts";
+import type { Cloned, CloneInput, CloneProgress, FileChange } from "../../protocol/file.ts";
 import { isTransient } from "../http/retry.ts";
+import type { SandboxCalls } from "../verbs.ts";
 import {
+  connectionLost,
   follow,
   readServerEvents,
   type ServerEvent,
@@ -37,12 +38,8 @@ export type CloneOptions = GateOptions & {
   progress?: (progress: CloneProgress) => void;
 };
 
-type WatchSource = {
-  watchFiles(query: Watch & { signal: AbortSignal }): Promise<AsyncIterable<Uint8Array>>;
-};
-
 export function followFiles(
-  sandbox: WatchSource,
+  sandbox: Pick<SandboxCalls, "watchFiles">,
   { signal, reconnectMs, onConnection, ...query }: WatchOptions = {},
 ): AsyncGenerator<FileEvent, void, undefined> {
   let wasReady = false;
@@ -58,28 +55,14 @@ export function followFiles(
       return { type: isFirst ? "ready" : "missed" };
     },
     isOver: ({ event }: ServerEvent) => event === "gone",
-    lostError: () =>
-      new BerthError(
-        "unavailable",
-        "The connection to the watched folder was lost and could not be made again.",
-      ),
+    lostError: () => connectionLost("unavailable", "the watched folder"),
   };
-  return follow(stream, omitUndefined({ signal, reconnectMs, onConnection }));
+  return follow(stream, { signal, reconnectMs, onConnection });
 }
-
-function omitUndefined(
-  options: { [Name in keyof StreamOptions]: StreamOptions[Name] | undefined },
-) {
-  return Object.fromEntries(
-    Object.entries(options).filter(([, value]) => value !== undefined),
-  ) as StreamOptions;
-}
-
-type CloneSource = Pick<SandboxApi, "cloneRepository">;
 
 /** A lost connection ends the clone on the server too, so it is not repeated. */
 export async function clone(
-  sandbox: CloneSource,
+  sandbox: Pick<SandboxCalls, "cloneRepository">,
   input: CloneInput,
   { progress, ...options }: CloneOptions = {},
 ): Promise<Cloned> {
@@ -100,12 +83,9 @@ export async function clone(
     if (!isTransient(thrown)) throw thrown;
   }
   if (failure !== undefined) throw failure;
-  throw new BerthError(
-    "operation_interrupted",
-    "The connection was lost before the clone had finished.",
-    {
-      hint: "The clone was cancelled and left nothing behind: clone again.",
-      facts: { admitted: true },
-    },
-  );
+  const message = "The connection was lost before the clone had finished.";
+  throw new BerthError("operation_interrupted", message, {
+    hint: "The clone was cancelled and left nothing behind: clone again.",
+    facts: { admitted: true },
+  });
 }

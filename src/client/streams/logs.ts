@@ -2,10 +2,9 @@
  * Follows the output of a process until its exit: in order, without loss or repetition over lost connections. See
  * stream.ts for reading and reconnecting.
  */
-import type { SandboxApi } from "../../protocol/api.ts";
-import { BerthError } from "../../protocol/error-codes.ts";
 import { randomId } from "../http/random-id.ts";
-import { follow, type ServerEvent, type StreamOptions } from "./stream.ts";
+import type { SandboxCalls } from "../verbs.ts";
+import { connectionLost, follow, type ServerEvent, type StreamOptions } from "./stream.ts";
 
 /**
  * What `sandbox.followLogs` yields.
@@ -37,15 +36,8 @@ export type FollowOptions = StreamOptions & {
   follow?: boolean;
 };
 
-type Source = {
-  processLogs(
-    process: string,
-    query: Parameters<SandboxApi["processLogs"]>[1] & { signal: AbortSignal },
-  ): Promise<AsyncIterable<Uint8Array>>;
-};
-
 export function followLogs(
-  sandbox: Source,
+  sandbox: Pick<SandboxCalls, "processLogs">,
   process: string,
   { after = 0, stream, follow: isFollowing = true, ...options }: FollowOptions = {},
 ): AsyncGenerator<LogEvent, void, undefined> {
@@ -54,13 +46,9 @@ export function followLogs(
   const reader = randomId(8);
   const logStream = {
     open(signal: AbortSignal) {
-      const query = {
-        after: cursor,
-        follow: isFollowing,
-        reader,
-        ...(stream === undefined ? {} : { stream }),
-      };
-      return sandbox.processLogs(process, { ...query, signal });
+      const part = stream === undefined ? {} : { stream };
+      const query = { after: cursor, follow: isFollowing, reader, ...part, signal };
+      return sandbox.processLogs(process, query);
     },
     read(message: ServerEvent) {
       const event = toLogEvent(message);
@@ -70,7 +58,11 @@ export function followLogs(
     },
     isOver: ({ event }: ServerEvent) => event === "exit",
     mayClose: !isFollowing,
-    lostError: () => outputLost(process, cursor),
+    lostError: () =>
+      connectionLost("operation_interrupted", `the output of process ${process}`, {
+        hint: "It may still be running: follow its log again with `after` set to `cursor`.",
+        facts: { admitted: true, process, cursor },
+      }),
   };
   return follow(logStream, options);
 }
@@ -97,12 +89,4 @@ function decodeBase64(base64: string): Uint8Array {
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i += 1) bytes[i] = text.charCodeAt(i);
   return bytes;
-}
-
-function outputLost(process: string, cursor: number): BerthError {
-  const message = `The connection to the output of process ${process} was lost and could not be made again.`;
-  return new BerthError("operation_interrupted", message, {
-    hint: "It may still be running: follow its log again with `after` set to `cursor`.",
-    facts: { admitted: true, process, cursor },
-  });
 }

@@ -2,7 +2,8 @@
  * Follows server-sent events over lost connections: continues where the reader has got to, until the last event or
  * until reconnecting takes too long. A slow reader slows the connection.
  */
-import { BerthError, type ErrorCode, errors } from "../../protocol/error-codes.ts";
+import { BerthError, type ErrorCode } from "../../protocol/error-codes.ts";
+import { type SentError, toBerthError } from "../http/failure.ts";
 import { isTransient } from "../http/retry.ts";
 import { backOffMs, sleep, withTimeout } from "../http/timing.ts";
 
@@ -15,6 +16,9 @@ export type StreamOptions = {
   /** Called when the connection is lost, and when it is back. */
   onConnection?: (state: "lost" | "back") => void;
 };
+
+/** Options whose fields may be given as undefined. */
+type Given<Options> = { [Name in keyof Options]: Options[Name] | undefined };
 
 export type ServerEvent = { event: string; id: string | undefined; data: Record<string, unknown> };
 
@@ -31,13 +35,23 @@ type FollowedStream<Event> = {
   lostError(): BerthError;
 };
 
+/** What to throw when reconnecting has taken too long; `what`: that to which the connection was. */
+export function connectionLost(
+  code: ErrorCode,
+  what: string,
+  options: ConstructorParameters<typeof BerthError>[2] = {},
+): BerthError {
+  const message = `The connection to ${what} was lost and could not be made again.`;
+  return new BerthError(code, message, options);
+}
+
 const reconnectDefaultMs = 60_000;
 /** The server sends an event or a keepalive at least every 10 s. */
 const idleTimeoutMs = 30_000;
 
 export async function* follow<Event>(
   stream: FollowedStream<Event>,
-  options: StreamOptions,
+  options: Given<StreamOptions>,
 ): AsyncGenerator<Event, void, undefined> {
   const { signal, reconnectMs = reconnectDefaultMs, onConnection } = options;
   let failures = 0;
@@ -103,11 +117,7 @@ export async function* readServerEvents(
 
 /** The error with which the server ends a stream that had begun. */
 export function toStreamError({ data }: ServerEvent): BerthError {
-  const body = (data.error ?? data) as { code: string; message: string; hint?: string };
-  const { code, message, hint, ...rest } = body;
-  const { retryable: _retryable, ...facts } = rest as Record<string, string>;
-  const known = Object.hasOwn(errors, code) ? (code as ErrorCode) : "internal";
-  return new BerthError(known, message, { ...(hint === undefined ? {} : { hint }), facts });
+  return toBerthError((data.error ?? data) as SentError, "internal");
 }
 
 function parseServerEvent(text: string): ServerEvent | undefined {

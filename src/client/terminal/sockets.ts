@@ -4,40 +4,33 @@
  */
 import { BerthError } from "../../protocol/error-codes.ts";
 import { ticketProtocol } from "../../protocol/internal/socket-names.ts";
-import type { ConnectTicket } from "../../protocol/rights.ts";
-import type { Cancellable } from "../http/cancellable.ts";
-import { deferred } from "../http/deferred.ts";
 import type { CallOptions } from "../http/request.ts";
 import { sleep, withTimeout } from "../http/timing.ts";
-import type { SandboxVerbs } from "../verbs.ts";
+import type { SandboxCalls } from "../verbs.ts";
 
 /** The part of `WebSocket` that is used here; browsers, Workers, Node and the package `ws` all have it. */
 export type WebSocketLike = {
   binaryType: string;
   addEventListener(type: "open" | "error", listener: () => void): void;
   addEventListener(type: "message", listener: (event: { data: unknown }) => void): void;
-  addEventListener(type: "close", listener: (event: SocketEnd) => void): void;
+  addEventListener(type: "close", listener: (event: { code: number }) => void): void;
   send(data: string | Uint8Array): void;
   close(code?: number, reason?: string): void;
   /** Only in the package `ws`: without it a closed socket may keep a program alive for half a minute. */
   terminate?(): void;
 };
 
-type SocketEnd = { code: number; reason: string };
-
 export type WebSocketConstructor = new (url: string, protocols: string[]) => unknown;
 
-/** Where the sockets of one sandbox lead. `url` is the address of Berth. */
-export type SocketTarget = {
+/** How a feature that stays connected reaches its sandbox: by calls and by WebSockets. */
+export type SandboxTarget = {
+  /** The address of Berth. */
   url: string;
   id: string;
-  sandbox: { createTicket(options: CallOptions): Promise<ConnectTicket> };
+  sandbox: SandboxCalls;
   /** Undefined: the platform has none. */
   WebSocket: WebSocketConstructor | undefined;
 };
-
-/** How a feature that stays connected reaches its sandbox: by calls and by WebSockets. */
-export type SandboxTarget = SocketTarget & { sandbox: Cancellable<SandboxVerbs> };
 
 type SocketRequest = {
   /** The path below the sandbox, e.g. `/lease/connect`. */
@@ -47,12 +40,6 @@ type SocketRequest = {
   /** A call that fails for the same reason as the refused connection, because a WebSocket does not give one. */
   probe: (options: CallOptions) => Promise<unknown>;
   signal?: AbortSignal | undefined;
-};
-
-/** Receives messages in order. Nothing comes after `onEnd`. */
-type SocketListener = {
-  onMessage: (data: string | Uint8Array) => void;
-  onEnd: (end: SocketEnd) => void;
 };
 
 /** For the ticket, and again for the connection. */
@@ -72,27 +59,52 @@ function webSocketMissing(): BerthError {
   });
 }
 
-/** An open socket that buffers messages until somebody listens. */
+/** Values in the order in which they came, for one reader. */
+export class Inbox<Value> {
+  readonly #values: Value[] = [];
+  #added = deferred();
+
+  get isEmpty(): boolean {
+    return this.#values.length === 0;
+  }
+
+  add(value: Value): void {
+    this.#values.push(value);
+    this.#added.resolve();
+    this.#added = deferred();
+  }
+
+  /** Removes the oldest value, or waits for one. */
+  async take(): Promise<Value> {
+    while (this.isEmpty) await this.#added.promise;
+    return this.#values.shift() as Value;
+  }
+}
+
+/** An open socket. Messages wait until they are received. */
 export class OpenSocket {
   readonly #socket: WebSocketLike;
-  #listener: SocketListener | undefined;
-  /** Messages that came before `listen`. */
-  #early: (string | Uint8Array)[] = [];
-  #end: SocketEnd | undefined;
+  /** Ends with undefined. */
+  readonly #messages = new Inbox<string | Uint8Array | undefined>();
+  #hasEnded = false;
+  /** Whether the other end has confirmed the close. */
   readonly #closed = deferred<boolean>();
 
   private constructor(socket: WebSocketLike) {
     this.#socket = socket;
-    socket.addEventListener("message", ({ data }) => this.#receive(data));
-    socket.addEventListener("close", ({ code, reason }) => {
-      this.#closed.resolve(code !== abnormalClosure);
-      this.#finish({ code, reason });
+    socket.addEventListener("message", ({ data }) => {
+      const message = typeof data === "string" ? data : new Uint8Array(data as ArrayBuffer);
+      if (!this.#hasEnded) this.#messages.add(message);
     });
-    socket.addEventListener("error", () => this.#finish({ code: abnormalClosure, reason: "" }));
+    socket.addEventListener("close", ({ code }) => {
+      this.#closed.resolve(code !== abnormalClosure);
+      this.#end();
+    });
+    socket.addEventListener("error", () => this.#end());
   }
 
   /** Throws a `BerthError`: the reason of the refusal, or `unavailable`. */
-  static async open(target: SocketTarget, call: SocketRequest): Promise<OpenSocket> {
+  static async open(target: SandboxTarget, call: SocketRequest): Promise<OpenSocket> {
     const { WebSocket } = target;
     if (WebSocket === undefined) throw webSocketMissing();
     call.signal?.throwIfAborted();
@@ -122,30 +134,24 @@ export class OpenSocket {
     }
   }
 
-  listen(listener: SocketListener): void {
-    this.#listener = listener;
-    for (const data of this.#early.splice(0)) this.#listener?.onMessage(data);
-    if (this.#end !== undefined) this.#reportEnd(this.#end);
-  }
-
-  get hasEnded(): boolean {
-    return this.#end !== undefined;
+  /** The next message; undefined: the socket has ended, and there is none after it. */
+  receive(): Promise<string | Uint8Array | undefined> {
+    return this.#messages.take();
   }
 
   /** Does nothing once the socket has ended. */
   send(data: string | Uint8Array): void {
-    if (this.#end !== undefined) return;
+    if (this.#hasEnded) return;
     try {
       this.#socket.send(data);
     } catch {
-      this.#finish({ code: abnormalClosure, reason: "" });
+      this.#end();
     }
   }
 
-  /** Closes the socket and stops listening. Resolves to true when the other end has confirmed it. */
+  /** Resolves to true when the other end has confirmed the close. */
   async close(): Promise<boolean> {
-    this.#listener = undefined;
-    if (this.#end !== undefined) return false;
+    if (this.#hasEnded) return false;
     this.#startClose();
     const closed = new AbortController();
     const timeout = sleep(closeTimeoutMs, closed.signal).then(() => false);
@@ -167,7 +173,7 @@ export class OpenSocket {
     } catch {
       // The socket has never opened.
     }
-    this.#finish({ code: abnormalClosure, reason: "" });
+    this.#end();
   }
 
   #untilOpen(): Promise<void> {
@@ -179,23 +185,10 @@ export class OpenSocket {
     });
   }
 
-  #receive(data: unknown): void {
-    if (this.#end !== undefined) return;
-    const read = typeof data === "string" ? data : new Uint8Array(data as ArrayBuffer);
-    if (this.#listener === undefined) this.#early.push(read);
-    else this.#listener.onMessage(read);
-  }
-
-  #finish(end: SocketEnd): void {
-    if (this.#end !== undefined) return;
-    this.#end = end;
-    this.#reportEnd(end);
-  }
-
-  #reportEnd(end: SocketEnd): void {
-    const listener = this.#listener;
-    this.#listener = undefined;
-    listener?.onEnd(end);
+  #end(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#messages.add(undefined);
   }
 }
 
@@ -203,4 +196,13 @@ function openFailed(): BerthError {
   return new BerthError("unavailable", "The connection to the sandbox could not be opened.", {
     hint: "Try again; if it fails repeatedly, check that the server can be reached.",
   });
+}
+
+/** A promise that is settled from outside. Node 20 has no `Promise.withResolvers`. */
+function deferred<Value = void>(): { promise: Promise<Value>; resolve: (value: Value) => void } {
+  let resolve: (value: Value) => void = () => {};
+  const promise = new Promise<Value>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
 }

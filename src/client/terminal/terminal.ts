@@ -1,13 +1,12 @@
 /**
  * A terminal as a viewer has it: its events in order, input, size, and reconnecting by offset.
  */
-import { BerthError } from "../../protocol/error-codes.ts";
 import { type FromTerminal, terminalProtocol } from "../../protocol/internal/terminal-frames.ts";
-import { deferred } from "../http/deferred.ts";
 import { randomId } from "../http/random-id.ts";
 import { isTransient } from "../http/retry.ts";
 import { backOffMs, sleep } from "../http/timing.ts";
-import { OpenSocket, type SandboxTarget } from "./sockets.ts";
+import { connectionLost } from "../streams/stream.ts";
+import { Inbox, OpenSocket, type SandboxTarget } from "./sockets.ts";
 
 /** What a `LiveTerminal` yields. */
 export type TerminalEvent =
@@ -73,8 +72,9 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
   /** Sent with every connection, so that a new one replaces one that was lost. */
   readonly #viewerId = randomId(8);
   /** Events that the reader has not taken. The server sends no more than its window beyond the last acknowledgement. */
-  #events: (TerminalEvent | { type: "failed"; error: unknown } | { type: "over" })[] = [];
-  #wake = deferred();
+  readonly #events = new Inbox<
+    TerminalEvent | { type: "failed"; error: unknown } | { type: "over" }
+  >();
   #socket: OpenSocket | undefined;
   /** The offset of the next byte. */
   #offset: number | undefined;
@@ -104,7 +104,7 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
     options.signal?.throwIfAborted();
     const live = new LiveTerminal(target, terminal, options);
     try {
-      live.#listen(await live.#open());
+      void live.#run(await live.#open());
       return live;
     } catch (error) {
       live.close();
@@ -117,11 +117,7 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
   async *[Symbol.asyncIterator](): AsyncGenerator<TerminalEvent, void, undefined> {
     try {
       for (;;) {
-        const event = this.#events.shift();
-        if (event === undefined) {
-          await this.#wake.promise;
-          continue;
-        }
+        const event = await this.#events.take();
         if (event.type === "over") return;
         if (event.type === "failed") throw event.error;
         yield event;
@@ -147,7 +143,7 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
         this.#inputBytes += chunk.length;
       } else {
         const message = "The connection is lost, so this input was dropped.";
-        this.#push({ type: "refused", code: "too_large", message });
+        this.#events.add({ type: "refused", code: "too_large", message });
         return;
       }
     }
@@ -165,7 +161,7 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
     this.#closed.abort();
     this.#socket?.close();
     this.#socket = undefined;
-    this.#push({ type: "over" });
+    this.#events.add({ type: "over" });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -187,20 +183,36 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
     });
   }
 
-  #listen(socket: OpenSocket): void {
+  /** Reads one connection after another, until the program exits or this is closed. */
+  async #run(first: OpenSocket): Promise<void> {
+    const { signal } = this.#closed;
+    try {
+      for (let socket = first; ; ) {
+        await this.#receiveAll(socket);
+        if (this.#hasExited || signal.aborted) return;
+        this.#events.add({ type: "connection", state: "lost" });
+        socket = await this.#reconnect();
+        this.#events.add({ type: "connection", state: "back" });
+      }
+    } catch (error) {
+      if (!signal.aborted) this.#events.add({ type: "failed", error });
+    }
+  }
+
+  async #receiveAll(socket: OpenSocket): Promise<void> {
     if (this.#closed.signal.aborted) {
       socket.close();
       return;
     }
     this.#socket = socket;
     this.#isScreenNext = false;
-    socket.listen({
-      onMessage: (data) => {
-        if (typeof data === "string") this.#handleFrame(JSON.parse(data) as FromTerminal);
-        else this.#handleBytes(data);
-      },
-      onEnd: () => this.#handleDisconnect(),
-    });
+    for (;;) {
+      const message = await socket.receive();
+      if (message === undefined) break;
+      if (typeof message === "string") this.#handleFrame(JSON.parse(message) as FromTerminal);
+      else this.#handleBytes(message);
+    }
+    this.#socket = undefined;
   }
 
   #handleFrame(frame: FromTerminal): void {
@@ -210,7 +222,7 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
         this.#acked = frame.offset;
         // After the first acknowledgement the server sends no more than its window.
         this.#sendFrame({ type: "ack", offset: frame.offset });
-        this.#push({ type: "ready", cols: frame.cols, rows: frame.rows });
+        this.#events.add({ type: "ready", cols: frame.cols, rows: frame.rows });
         this.#resend();
         break;
       case "screen":
@@ -218,17 +230,17 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
         this.#isScreenNext = true;
         break;
       case "truncated":
-        this.#push({ type: "truncated" });
+        this.#events.add({ type: "truncated" });
         break;
       case "error":
-        this.#push({ type: "refused", code: frame.code, message: frame.message });
+        this.#events.add({ type: "refused", code: frame.code, message: frame.message });
         break;
       case "exit":
         this.#hasExited = true;
-        this.#push({ type: "exit", exitCode: frame.exitCode, signal: frame.signal });
+        this.#events.add({ type: "exit", exitCode: frame.exitCode, signal: frame.signal });
         break;
       default:
-        this.#push(frame);
+        this.#events.add(frame);
     }
   }
 
@@ -243,11 +255,11 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
     this.#isScreenNext = false;
     const offset = (this.#offset ?? 0) + (isScreen ? 0 : bytes.length);
     this.#offset = offset;
-    this.#push({ type: isScreen ? "screen" : "output", bytes, offset });
+    this.#events.add({ type: isScreen ? "screen" : "output", bytes, offset });
   }
 
   #ack(offset: number): void {
-    if (offset - this.#acked < ackEveryBytes && this.#events.length > 0) return;
+    if (offset - this.#acked < ackEveryBytes && !this.#events.isEmpty) return;
     if (offset <= this.#acked) return;
     this.#acked = offset;
     this.#sendFrame({ type: "ack", offset });
@@ -255,21 +267,6 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
 
   #sendFrame(frame: Record<string, unknown>): void {
     this.#socket?.send(JSON.stringify(frame));
-  }
-
-  #handleDisconnect(): void {
-    this.#socket = undefined;
-    if (this.#hasExited || this.#closed.signal.aborted) return;
-    this.#push({ type: "connection", state: "lost" });
-    this.#reconnect().then(
-      (socket) => {
-        this.#push({ type: "connection", state: "back" });
-        this.#listen(socket);
-      },
-      (error: unknown) => {
-        if (!this.#closed.signal.aborted) this.#push({ type: "failed", error });
-      },
-    );
   }
 
   async #reconnect(): Promise<OpenSocket> {
@@ -282,27 +279,15 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
       } catch (error) {
         signal.throwIfAborted();
         if (!isTransient(error)) throw error;
-        if (performance.now() > until) throw terminalLost(this.#terminal);
+        if (performance.now() > until) {
+          throw connectionLost("operation_interrupted", `terminal ${this.#terminal}`, {
+            hint: "It may still be running: attach to it again.",
+            facts: { admitted: true, terminal: this.#terminal },
+          });
+        }
       }
       await sleep(backOffMs(failures), signal);
       signal.throwIfAborted();
     }
   }
-
-  #push(event: TerminalEvent | { type: "failed"; error: unknown } | { type: "over" }): void {
-    this.#events.push(event);
-    this.#wake.resolve();
-    this.#wake = deferred();
-  }
-}
-
-function terminalLost(terminal: string): BerthError {
-  return new BerthError(
-    "operation_interrupted",
-    `The connection to terminal ${terminal} was lost and could not be made again.`,
-    {
-      hint: "It may still be running: attach to it again.",
-      facts: { admitted: true, terminal },
-    },
-  );
 }
