@@ -2,7 +2,7 @@
 import { stat } from "node:fs/promises";
 import { limits } from "../../src/protocol/limits.ts";
 import { Activity } from "./activity.ts";
-import { Commands } from "./exec/commands.ts";
+import { Commands } from "./exec/command.ts";
 import type { SandboxEnv } from "./exec/sandbox-env.ts";
 import { ExitEvents } from "./exit-events.ts";
 import type { MetadataCopy } from "./metadata-copy.ts";

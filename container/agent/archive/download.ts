@@ -1,9 +1,6 @@
-/**
- * Sends an archive as a response, at the pace of its reader. The first bytes are made before the response begins, so that
- * an early failure has a status of its own.
- */
+/** Sends an archive as a response, at the pace of its reader. */
+import { limits } from "../../../src/protocol/limits.ts";
 import { dispositionOf } from "../files/download.ts";
-import { streamAtReaderPace } from "../files/reader-pace.ts";
 import type { Compression } from "./compression.ts";
 
 const extensions = { none: ".tar", gzip: ".tar.gz", zstd: ".tar.zst" } as const;
@@ -17,6 +14,7 @@ type ArchiveDownload = {
   onEnd: () => void;
 };
 
+/** The first bytes are made before the response begins, so that an early failure has a status of its own. */
 export async function download(
   bytes: AsyncIterable<Uint8Array>,
   { type, compression, name, signal, onEnd }: ArchiveDownload,
@@ -29,4 +27,56 @@ export async function download(
       "x-content-type-options": "nosniff",
     },
   });
+}
+
+/** Cuts off a reader that reads nothing for too long. `onEnd` is called when nothing more is sent. */
+async function streamAtReaderPace(
+  bytes: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+  onEnd: () => void,
+): Promise<ReadableStream<Uint8Array>> {
+  const source = bytes[Symbol.asyncIterator]();
+  let idle: Timer | undefined;
+  const close = async () => {
+    clearTimeout(idle);
+    signal.removeEventListener("abort", close);
+    await source.return?.();
+    onEnd();
+  };
+  let first: IteratorResult<Uint8Array> | undefined;
+  try {
+    first = await source.next();
+  } catch (error) {
+    onEnd();
+    throw error;
+  }
+  signal.addEventListener("abort", close);
+  if (signal.aborted) await close();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        clearTimeout(idle);
+        try {
+          const { done, value } = first ?? (await source.next());
+          first = undefined;
+          if (done === true) {
+            await close();
+            controller.close();
+            return;
+          }
+          idle = setTimeout(() => {
+            controller.error(new Error("the reader read nothing for too long"));
+            close();
+          }, limits.fileReaderMs);
+          controller.enqueue(value);
+        } catch (error) {
+          // The response breaks off, so that nobody takes the part for the whole.
+          await close();
+          controller.error(error);
+        }
+      },
+      cancel: close,
+    },
+    { highWaterMark: 0 },
+  );
 }

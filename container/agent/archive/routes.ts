@@ -1,14 +1,10 @@
-/**
- * Handles the two calls on archives. Loaded with the first one, because many sandboxes never use archives.
- */
-import { BerthError } from "../../../src/protocol/error-codes.ts";
+/** Handles the two calls on archives. Loaded with the first one, because many sandboxes never use archives. */
 import { runGatedWrite } from "../files/gated-write.ts";
-import { type Target, targetOf } from "../files/paths.ts";
+import { type BaseOf, type Target, targetOf } from "../files/paths.ts";
 import { readFileQuery } from "../files/query.ts";
-import { baseOf, type Sessions } from "../files/sessions.ts";
 import type { Transfers } from "../files/transfers.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
-import type { ModuleRequest } from "../server/module.ts";
+import type { ModuleRequest, RouteTable } from "../server/module.ts";
 import { compressed } from "./compression.ts";
 import { download } from "./download.ts";
 import { pack } from "./pack.ts";
@@ -18,22 +14,16 @@ import { unpack } from "./unpack.ts";
 export class ArchiveRoutes {
   readonly #deps: SandboxDeps;
   readonly #transfers: Transfers;
-  readonly #sessions: () => Sessions | undefined;
+  readonly #baseOf: BaseOf;
 
-  constructor(deps: SandboxDeps, transfers: Transfers, sessions: () => Sessions | undefined) {
+  readonly routes: RouteTable = {
+    "": { GET: (call) => this.#download(call), PUT: (call) => this.#upload(call) },
+  };
+
+  constructor(deps: SandboxDeps, transfers: Transfers, baseOf: BaseOf) {
     this.#deps = deps;
     this.#transfers = transfers;
-    this.#sessions = sessions;
-  }
-
-  handle(call: ModuleRequest): Promise<Response> {
-    if (call.rest.length > 0) {
-      throw new BerthError("not_found", `The agent has no route ${call.url.pathname}.`);
-    }
-    if (call.request.method === "GET") return this.#download(call);
-    if (call.request.method === "PUT") return this.#upload(call);
-    const allow = ["GET", "PUT"];
-    throw new BerthError("method_not_allowed", `Use ${allow.join(", ")}.`, { facts: { allow } });
+    this.#baseOf = baseOf;
   }
 
   async #download({ request, url }: ModuleRequest): Promise<Response> {
@@ -67,7 +57,7 @@ export class ArchiveRoutes {
 
   #target(url: URL): Target {
     const { path, session } = readFileQuery(url.searchParams);
-    return targetOf(path, baseOf(session, this.#deps.sandboxEnv, this.#sessions()));
+    return targetOf(path, this.#baseOf(session));
   }
 }
 

@@ -1,5 +1,5 @@
-/** Runs one command from its start to its result: input, output, time limit, and the end of all that it started. */
-import { closeSync, writeSync } from "node:fs";
+/** Runs commands: limits how many run at once, and follows each from its start to its result. */
+import { closeSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { ExecResult } from "../../../src/protocol/exec.ts";
 import type { AgentExecCall } from "../../../src/protocol/internal/agent.ts";
@@ -7,30 +7,85 @@ import { limits } from "../../../src/protocol/limits.ts";
 import { chownDescriptor, createMemoryFile } from "../kernel/libc.ts";
 import { PipeReader } from "../kernel/pipe.ts";
 import { openPipes, resourcesUnavailable } from "../kernel/pipes.ts";
+import type { SandboxDeps } from "../sandbox-deps.ts";
+import type { GatedCall, GatedWork } from "../server/gated-work.ts";
 import { resolvesWithin } from "../server/timeout.ts";
-import type { Exit, ProcessSupervisor, ProcessTree } from "../supervision/process-tree.ts";
+import {
+  type Exit,
+  KillTimeoutError,
+  type ProcessSupervisor,
+  type ProcessTree,
+} from "../supervision/process-tree.ts";
 import { Output } from "./output.ts";
-import { type StartFailure, startFailure } from "./program.ts";
-import { type ResolvedProgram, resolveProgram } from "./resolve-program.ts";
-import type { SandboxEnv } from "./sandbox-env.ts";
-import { waitForExit } from "./wait-for-exit.ts";
+import {
+  type ResolvedProgram,
+  resolveProgram,
+  type StartFailure,
+  startFailure,
+} from "./program.ts";
 
 export type Finished = Omit<ExecResult, "execId" | "incarnation">;
 
-export type CommandDeps = {
-  sandboxEnv: SandboxEnv;
-  supervisor: ProcessSupervisor;
-  /** Ends the command. A BerthError as the reason is thrown; otherwise nobody wants the result any more. */
-  signal: AbortSignal;
-};
+type CommandDeps = Pick<SandboxDeps, "sandboxEnv" | "supervisor">;
 
-/** Throws bad_cwd before anything runs. Synchronous until the process is started. */
-export async function runCommand(call: AgentExecCall, deps: CommandDeps): Promise<Finished> {
+export class Commands {
+  readonly gated: GatedWork;
+  readonly #deps: CommandDeps;
+  #running = 0;
+
+  constructor({ gated, sandboxEnv, supervisor }: CommandDeps & Pick<SandboxDeps, "gated">) {
+    this.gated = gated;
+    this.#deps = { sandboxEnv, supervisor };
+  }
+
+  /**
+   * Aborting `gatedCall.controller` ends the command and all that it started. Must stay synchronous down to the start of
+   * the process: nothing can raise the fence between the check and the start.
+   */
+  run(call: AgentExecCall, gatedCall: GatedCall): Promise<Finished> {
+    this.gated.fence.pass(gatedCall.fence);
+    const limit = limits.execConcurrentMax;
+    if (this.#running >= limit) {
+      throw new BerthError("too_many", `${limit} commands are running already.`, {
+        hint: "Wait for one of them to end.",
+        facts: { limit },
+      });
+    }
+    const result = runCommand(call, this.#deps, gatedCall.controller.signal);
+    const ended = result.catch((error) =>
+      error instanceof KillTimeoutError ? error.ended : undefined,
+    );
+    this.#running++;
+    this.gated.track(ended, gatedCall);
+    ended.finally(() => {
+      this.#running--;
+    });
+    return result;
+  }
+}
+
+/**
+ * Throws bad_cwd before anything runs. Aborting `signal` ends the command: a BerthError as the reason is thrown; otherwise
+ * nobody wants the result any more. Synchronous until the process is started.
+ */
+export async function runCommand(
+  call: AgentExecCall,
+  { sandboxEnv, supervisor }: CommandDeps,
+  signal: AbortSignal,
+): Promise<Finished> {
   const startedAt = performance.now();
-  const program = resolveProgram(deps.sandboxEnv, call);
+  const program = resolveProgram(sandboxEnv, call);
   const output = new Output(call.maxOutputBytes);
   try {
-    const ran = "program" in program ? await run(program, call, output, deps) : program;
+    const ran =
+      "program" in program
+        ? await runProgram(program, supervisor, {
+            stdin: openInput(call),
+            onOutput: (stream, bytes) => output.take(stream, bytes),
+            timeoutMs: call.timeoutMs,
+            signal,
+          })
+        : program;
     if (!("exit" in ran)) output.take("stderr", Buffer.from(ran.line));
     return {
       ...("exit" in ran ? ran.exit : { exitCode: ran.exitCode, signal: null }),
@@ -46,15 +101,33 @@ export async function runCommand(call: AgentExecCall, deps: CommandDeps): Promis
   }
 }
 
+/** A memory file holds the whole input, so nothing has to wait for a command that does not read. */
+function openInput({ stdin, encoding }: AgentExecCall): number | "ignore" {
+  if (stdin === undefined || stdin === "") return "ignore";
+  try {
+    return createMemoryFile(Buffer.from(stdin, encoding));
+  } catch (error) {
+    throw resourcesUnavailable(error);
+  }
+}
+
+type ProgramRun = {
+  /** A descriptor is closed in any case. */
+  stdin: number | "ignore";
+  onOutput: (stream: "stdout" | "stderr", bytes: Uint8Array) => void;
+  timeoutMs: number;
+  signal: AbortSignal;
+};
+
 type Ran = { exit: Exit; timedOut: boolean; leftovers: number };
 
-async function run(
+/** Runs a program until nothing of its process tree is left. Synchronous until the process is started. */
+export async function runProgram(
   program: ResolvedProgram,
-  call: AgentExecCall,
-  output: Output,
-  { supervisor, signal }: CommandDeps,
+  supervisor: ProcessSupervisor,
+  run: ProgramRun,
 ): Promise<Ran | StartFailure> {
-  const stdin = openInput(call);
+  const { stdin } = run;
   const pipes = openOutput(stdin);
   const [stdoutRead, stdout] = pipes.stdout;
   const [stderrRead, stderr] = pipes.stderr;
@@ -75,16 +148,25 @@ async function run(
     if (stdin !== "ignore") closeSync(stdin);
   }
   const readers = [
-    new PipeReader(stdoutRead, (bytes) => output.take("stdout", bytes)),
-    new PipeReader(stderrRead, (bytes) => output.take("stderr", bytes)),
+    new PipeReader(stdoutRead, (bytes) => run.onOutput("stdout", bytes)),
+    new PipeReader(stderrRead, (bytes) => run.onOutput("stderr", bytes)),
   ];
-  return waitForEnd(tree, readers, { timeoutMs: call.timeoutMs, signal });
+  return waitForEnd(tree, readers, run);
+}
+
+function openOutput(stdin: number | "ignore") {
+  try {
+    return openPipes(["stdout", "stderr"]);
+  } catch (error) {
+    if (stdin !== "ignore") closeSync(stdin);
+    throw error;
+  }
 }
 
 async function waitForEnd(
   tree: ProcessTree,
   readers: PipeReader[],
-  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+  { timeoutMs, signal }: ProgramRun,
 ): Promise<Ran> {
   const outputRead = Promise.allSettled(readers.map((reader) => reader.ended));
   const reason = await waitForExit(tree, timeoutMs, signal);
@@ -105,32 +187,22 @@ async function waitForEnd(
   return { exit: await tree.exited, timedOut: reason === "timeout", leftovers };
 }
 
-function openOutput(stdin: number | "ignore") {
-  try {
-    return openPipes(["stdout", "stderr"]);
-  } catch (error) {
-    if (stdin !== "ignore") closeSync(stdin);
-    throw error;
-  }
-}
-
-/** A memory file holds the whole input, so nothing has to wait for a command that does not read. */
-function openInput(call: AgentExecCall): number | "ignore" {
-  if (call.stdin === undefined || call.stdin === "") return "ignore";
-  const bytes = Buffer.from(call.stdin, call.encoding);
-  const fd = openMemoryFile();
-  let written = 0;
-  while (written < bytes.length) {
-    // Written at a position, so that the file offset stays 0 and the command reads from the beginning.
-    written += writeSync(fd, bytes, written, bytes.length - written, written);
-  }
-  return fd;
-}
-
-function openMemoryFile(): number {
-  try {
-    return createMemoryFile();
-  } catch (error) {
-    throw resourcesUnavailable(error);
-  }
+/** Resolves with why the tree must be ended; undefined: the process exited by itself. */
+function waitForExit(
+  tree: ProcessTree,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<"timeout" | "aborted" | undefined> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => finish("timeout"), timeoutMs);
+    const onAbort = () => finish("aborted");
+    signal.addEventListener("abort", onAbort);
+    tree.exited.then(() => finish(undefined));
+    if (signal.aborted) onAbort();
+    function finish(reason: "timeout" | "aborted" | undefined): void {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+      resolve(reason);
+    }
+  });
 }

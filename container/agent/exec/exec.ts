@@ -9,8 +9,7 @@ import { readJson } from "../server/body.ts";
 import { readRequestId } from "../server/failure.ts";
 import { respondWithHeartbeat, watchCaller } from "../server/heartbeat.ts";
 import type { StoredResults } from "../server/stored-results.ts";
-import type { Finished } from "./command.ts";
-import type { Commands } from "./commands.ts";
+import type { Commands, Finished } from "./command.ts";
 
 type ExecDeps = {
   commands: Commands;

@@ -1,15 +1,41 @@
 /**
- * Finds the file that a program's name means, and the exit code and message of a shell if no such file can run. The
- * kernel decides in the end what can be executed.
+ * Decides what a call starts: which file, with which arguments, in which folder and environment; and the exit code and
+ * message of a shell if no such file can run. The kernel decides in the end what can be executed.
  */
 import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Env } from "../../../src/protocol/fields/env.ts";
+import type { ProcessCall } from "../../../src/protocol/process.ts";
 import { type User, withUserRights } from "../kernel/libc.ts";
+import type { Launch } from "../supervision/process-tree.ts";
+import { buildEnvironment, resolveCwd, type SandboxEnv } from "./sandbox-env.ts";
+
+export type ResolvedProgram = Pick<Launch, "program" | "argv" | "cwd" | "env" | "user">;
 
 export type StartFailure = { exitCode: 126 | 127; line: string };
 
+const shell = "/bin/sh";
 const anyExecute = 0o111;
+
+/** Looks at files with the command's own rights. Throws bad_cwd; returns a failure if no such program can run. */
+export function resolveProgram(
+  sandboxEnv: SandboxEnv,
+  call: Pick<ProcessCall, "command" | "argv" | "cwd" | "env">,
+): ResolvedProgram | StartFailure {
+  const cwd = resolveCwd(sandboxEnv, call.cwd);
+  const env = buildEnvironment(sandboxEnv, call.env);
+  const argv = toArgv(call);
+  const { user } = sandboxEnv;
+  const program = call.argv === undefined ? shell : findProgram(argv[0] ?? "", { cwd, env, user });
+  return typeof program === "string" ? { program, argv, cwd, env, user } : program;
+}
+
+function toArgv(call: Pick<ProcessCall, "command" | "argv">): string[] {
+  if (call.argv !== undefined) return call.argv;
+  const command = call.command ?? "";
+  // A shell would take a command that begins with - or + for an option of its own.
+  return ["sh", "-c", /^[-+]/.test(command) ? ` ${command}` : command];
+}
 
 /** Searches like execvp: names with a slash below `cwd`, others along PATH. */
 export function findProgram(

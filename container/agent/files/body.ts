@@ -1,11 +1,11 @@
-/**
- * Reads a body as a stream: bounded in bytes, with an idle time-out, ended by a signal. Reads the next piece only when the
- * previous one is processed.
- */
+/** Reads a body as a stream: bounded in bytes, with an idle time-out, ended by a signal. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 
-/** Throws if the body ends too early or is not as long as announced. A caller that stops iterating cancels the body. */
+/**
+ * Reads the next piece only when the previous one is processed. Throws if the body ends too early or is not as long as
+ * announced. A caller that stops iterating cancels the body.
+ */
 export async function* bodyOf(request: Request, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const announced = announcedBytes(request);
   let bytes = 0;
@@ -17,13 +17,7 @@ export async function* bodyOf(request: Request, signal: AbortSignal): AsyncGener
     }
   }
   if (announced !== undefined && bytes !== announced) {
-    throw new BerthError(
-      "bad_request",
-      `The body ended too early: ${bytes} of ${announced} bytes arrived.`,
-      {
-        facts: { field: "body", bytes },
-      },
-    );
+    throw endedTooEarly(`${bytes} of ${announced} bytes arrived`, { bytes });
   }
 }
 
@@ -52,7 +46,7 @@ async function* chunksOf(
       signal.throwIfAborted();
       const idle = setTimeout(() => stop(idleTimeout()), limits.fileIdleMs);
       const { done, value } = await reader.read().catch((error) => {
-        throw stopped ?? brokenOff(error);
+        throw stopped ?? endedTooEarly(error instanceof Error ? error.message : String(error));
       });
       clearTimeout(idle);
       if (stopped !== undefined) throw stopped;
@@ -72,18 +66,35 @@ function tooLarge(): BerthError {
 }
 
 function idleTimeout(): BerthError {
-  return new BerthError(
-    "body_timeout",
-    `No byte of the body arrived for ${limits.fileIdleMs} ms.`,
-    {
-      hint: "Nothing was written; send it again.",
-    },
-  );
+  const message = `No byte of the body arrived for ${limits.fileIdleMs} ms.`;
+  return new BerthError("body_timeout", message, { hint: "Nothing was written; send it again." });
 }
 
-function brokenOff(error: unknown): BerthError {
-  const reason = error instanceof Error ? error.message : String(error);
-  return new BerthError("bad_request", `The body ended too early (${reason}).`, {
-    facts: { field: "body" },
+function endedTooEarly(what: string, facts: { bytes?: number } = {}): BerthError {
+  return new BerthError("bad_request", `The body ended too early: ${what}.`, {
+    facts: { field: "body", ...facts },
   });
+}
+
+/**
+ * Drains the body of a refused call, so that a client that writes all of it before it reads gets the error instead of a
+ * broken connection. Bounded in bytes and time; nothing is stored.
+ */
+export async function drainBody(request: Request): Promise<void> {
+  if (request.body === null || request.bodyUsed || request.body.locked) return;
+  const reader = request.body.getReader();
+  const cancel = () => reader.cancel().catch(() => {});
+  const timer = setTimeout(cancel, limits.bodyReadMs);
+  try {
+    for (let bytes = 0; bytes < limits.refusedBodyBytesMax; ) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      bytes += value.length;
+    }
+  } catch {
+    // The sender disconnected.
+  } finally {
+    clearTimeout(timer);
+    cancel();
+  }
 }

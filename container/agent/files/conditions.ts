@@ -1,6 +1,6 @@
 /**
- * Checks the conditions of a request, If-Match and If-None-Match, against what exists now. A write checks before its body
- * and again when it moves the file into place.
+ * Reads the headers that make a request conditional or partial: If-Match and If-None-Match, which a write checks before
+ * its body and again when it moves the file into place, and Range.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 
@@ -36,4 +36,23 @@ function changed(shown: string, what: string, tag: string | undefined): BerthErr
     hint: "Read it again, then write with its new entity tag.",
     facts: { path: shown, etag: tag ?? null },
   });
+}
+
+type Range = { start: number; end: number };
+
+/**
+ * Undefined: the whole file, also for several ranges or other units, as the standard allows. "outside": the file has no
+ * byte of the range. `end` is the byte after the last one.
+ */
+export function rangeOf(header: string | null, size: number): Range | "outside" | undefined {
+  const [, first = "", last = ""] = /^bytes=\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(header ?? "") ?? [];
+  if (first === "" && last === "") return undefined;
+  if (first === "") {
+    const length = Math.min(Number(last), size);
+    return length === 0 ? "outside" : { start: size - length, end: size };
+  }
+  const start = Number(first);
+  const end = last === "" ? size : Math.min(Number(last) + 1, size);
+  if (last !== "" && Number(last) < start) return undefined;
+  return start >= size ? "outside" : { start, end };
 }

@@ -1,18 +1,14 @@
-/**
- * Sends the bytes of one file: opens it with the rights of a command and sends it by its descriptor. See range.ts for
- * ranges.
- */
+/** Sends the bytes of one file: opens it with the rights of a command and sends it by its descriptor. */
 import { openSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { type User, withUserRights } from "../kernel/libc.ts";
-import { close, currentFolder, open, type Status, statusAt } from "../kernel/openat.ts";
+import { close, closing, currentFolder, open, type Status, statusAt } from "../kernel/openat.ts";
 import { failureResponse } from "../server/failure.ts";
 import type { ModuleRequest } from "../server/module.ts";
-import { matchesTag } from "./conditions.ts";
+import { matchesTag, rangeOf } from "./conditions.ts";
 import { mapFileErrors, notAFile } from "./file-errors.ts";
 import type { FileSenders } from "./file-senders.ts";
 import { openPath, type Target } from "./paths.ts";
-import { rangeOf } from "./range.ts";
 import { entityTagOf } from "./view.ts";
 
 type DownloadOptions = { target: Target; user: User | undefined; senders: FileSenders };
@@ -21,21 +17,13 @@ export function download(
   call: ModuleRequest,
   { target, user, senders }: DownloadOptions,
 ): Response {
+  const { request, requestId } = call;
   senders.settle();
   const { fd, status } = mapFileErrors(target.shown, () =>
     withUserRights(user, () => openFile(target)),
   );
   // By then the runtime, which takes the response first, has opened the file itself.
   setImmediate(() => close(fd));
-  return responseFor(call, `/proc/self/fd/${fd}`, { target, status, senders });
-}
-
-function responseFor(
-  call: ModuleRequest,
-  file: string,
-  { target, status, senders }: { target: Target; status: Status; senders: FileSenders },
-): Response {
-  const { request, requestId } = call;
   const { size } = status;
   const headers = headersOf(target, status);
   const noneMatch = request.headers.get("if-none-match");
@@ -54,22 +42,19 @@ function responseFor(
   const { start, end } = range ?? { start: 0, end: size };
   if (range !== undefined) headers["content-range"] = `bytes ${start}-${end - 1}/${size}`;
   senders.begin(call, status, end - start);
-  const body = size === 0 ? null : Bun.file(file).slice(start, end);
+  const body = size === 0 ? null : Bun.file(`/proc/self/fd/${fd}`).slice(start, end);
   return new Response(body, { status: range === undefined ? 200 : 206, headers });
 }
 
 /** Opens the path without touching what is there, because a pipe would block and a device might act; then the file. */
 function openFile({ raw, shown }: Target): { fd: number; status: Status } {
   const path = openPath(currentFolder, raw);
-  try {
-    const { kind } = statusAt(path);
-    if (kind === "folder") throw notAFile(shown, "a folder");
-    if (kind !== "file") throw notAFile(shown, "a device, pipe or socket");
-    const fd = openSync(`/proc/self/fd/${path}`, open.read | open.nonBlocking | open.noTerminal);
-    return { fd, status: statusAt(fd) };
-  } finally {
-    close(path);
-  }
+  using _path = closing(path);
+  const { kind } = statusAt(path);
+  if (kind === "folder") throw notAFile(shown, "a folder");
+  if (kind !== "file") throw notAFile(shown, "a device, pipe or socket");
+  const fd = openSync(`/proc/self/fd/${path}`, open.read | open.nonBlocking | open.noTerminal);
+  return { fd, status: statusAt(fd) };
 }
 
 /** False if If-Range names another version: then the whole file is sent. */

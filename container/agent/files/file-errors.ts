@@ -67,6 +67,16 @@ export function hasCode(thrown: unknown, ...codes: string[]): boolean {
   return thrown instanceof Error && "code" in thrown && codes.includes(String(thrown.code));
 }
 
+/** Undefined: `work` failed with one of these codes of the kernel. */
+export function catchCodes<T>(codes: string[], work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (hasCode(error, ...codes)) return undefined;
+    throw error;
+  }
+}
+
 export function notAFolder(shown: string): BerthError {
   return new BerthError("not_a_folder", `${shown} is not a folder.`, {
     facts: { field: "path", path: shown },

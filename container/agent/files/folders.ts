@@ -1,10 +1,16 @@
-/**
- * Creates folders, with or without the missing ones on the way.
- */
+/** Creates folders, with or without the missing ones on the way. */
 import { fchmodSync } from "node:fs";
 import type { FileView, MkdirCall } from "../../../src/protocol/file.ts";
-import { close, currentFolder, mkdirAt, open, openAt, statusAt } from "../kernel/openat.ts";
-import { hasCode, mapFileErrors, notAFolder } from "./file-errors.ts";
+import {
+  close,
+  closing,
+  currentFolder,
+  mkdirAt,
+  open,
+  openAt,
+  statusAt,
+} from "../kernel/openat.ts";
+import { catchCodes, hasCode, mapFileErrors, notAFolder } from "./file-errors.ts";
 import { openEntry, openPath, shownOf, type Target } from "./paths.ts";
 import { fileViewOf } from "./view.ts";
 
@@ -15,20 +21,14 @@ export function mkdir(target: Target, call: MkdirCall): { view: FileView; isNew:
   return mapFileErrors(target.shown, () => {
     if (call.parents) makeFolders(parentOf(target.raw));
     const entry = openEntry(target);
-    try {
-      const isNew = makeFolder(entry.folder, entry.name, call.mode, call.parents);
-      const path = shownOf(target, entry);
-      const fd = openPath(entry.folder, entry.name);
-      try {
-        const status = statusAt(fd);
-        if (status.kind !== "folder") throw notAFolder(path);
-        return { view: fileViewOf(path, status), isNew };
-      } finally {
-        close(fd);
-      }
-    } finally {
-      close(entry.folder);
-    }
+    using _folder = closing(entry.folder);
+    const isNew = makeFolder(entry.folder, entry.name, call.mode, call.parents);
+    const path = shownOf(target, entry);
+    const fd = openPath(entry.folder, entry.name);
+    using _made = closing(fd);
+    const status = statusAt(fd);
+    if (status.kind !== "folder") throw notAFolder(path);
+    return { view: fileViewOf(path, status), isNew };
   });
 }
 
@@ -52,11 +52,8 @@ export function makeFolders(raw: string): void {
 }
 
 function openOrMake(folder: number, name: string): number {
-  try {
-    return openPath(folder, name, open.folder);
-  } catch (error) {
-    if (!hasCode(error, "ENOENT")) throw error;
-  }
+  const existing = catchCodes(["ENOENT"], () => openPath(folder, name, open.folder));
+  if (existing !== undefined) return existing;
   makeFolder(folder, name, undefined, true);
   return openPath(folder, name, open.folder);
 }
@@ -76,10 +73,7 @@ function makeFolder(
   }
   // Set explicitly, because the umask is the one of the agent.
   const made = openAt(folder, name, open.read | open.folder | open.noFollow);
-  try {
-    fchmodSync(made, mode === undefined ? newMode : Number.parseInt(mode, 8));
-  } finally {
-    close(made);
-  }
+  using _made = closing(made);
+  fchmodSync(made, mode === undefined ? newMode : Number.parseInt(mode, 8));
   return true;
 }

@@ -1,11 +1,8 @@
-/**
- * Runs a write to files or archives as gated work: tracked while it runs, and ended by a drain or when its caller
- * disconnects.
- */
+/** Runs a write to files or archives as gated work, which a drain ends, and so does a caller that disconnects. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { readFence } from "../server/fence.ts";
 import type { GatedWork } from "../server/gated-work.ts";
-import { drainBody } from "./drain-body.ts";
+import { drainBody } from "./body.ts";
 
 export type GatedWrite = {
   /**
@@ -34,11 +31,7 @@ export async function runGatedWrite<T>(
   }
   request.signal.addEventListener("abort", onAbort);
   const done = work({ throwIfEnded: () => signal.throwIfAborted(), signal });
-  const over = done.then(
-    () => {},
-    () => {},
-  );
-  gated.track(over, { fence, controller });
+  gated.track(Promise.allSettled([done]), { fence, controller });
   try {
     return await done;
   } catch (error) {

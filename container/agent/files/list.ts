@@ -6,17 +6,24 @@ import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { FilesPage } from "../../../src/protocol/file.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import {
-  close,
+  closing,
   currentFolder,
-  open,
   readEntries,
   readlinkAt,
   type Status,
   statusAt,
 } from "../kernel/openat.ts";
 import { refuse } from "../server/fields.ts";
-import { hasCode } from "./file-errors.ts";
-import { isText, isView, openNames, realPathOf, type Target, textOf } from "./paths.ts";
+import { catchCodes } from "./file-errors.ts";
+import {
+  isText,
+  isView,
+  openNames,
+  openNamesIfReadable,
+  realPathOf,
+  type Target,
+  textOf,
+} from "./paths.ts";
 import { tempNamePattern } from "./unfinished.ts";
 import { fileViewOf } from "./view.ts";
 
@@ -33,17 +40,14 @@ export function* list(target: Target, options: ListOptions): Generator<undefined
   const after = options.cursor === undefined ? [] : namesOfCursor(options.cursor);
   const page: Page = { entries: [], hasMore: false, limit: options.limit, namesRead: 0 };
   const fd = openNames(currentFolder, target.raw);
-  try {
-    const { shown } = target;
-    const path = shown.split("/").includes("..") ? realPathOf(fd) : shown;
-    yield* listFolder(page, { fd, prefix: "", mount: statusAt(fd).mount }, options.depth, after);
-    return {
-      files: page.entries.map((entry) => viewOfEntry(path === "/" ? "" : path, entry)),
-      nextCursor: page.hasMore ? cursorOf(page.entries.at(-1)?.raw ?? "") : null,
-    };
-  } finally {
-    close(fd);
-  }
+  using _folder = closing(fd);
+  const { shown } = target;
+  const path = shown.split("/").includes("..") ? realPathOf(fd) : shown;
+  yield* listFolder(page, { fd, prefix: "", mount: statusAt(fd).mount }, options.depth, after);
+  return {
+    files: page.entries.map((entry) => viewOfEntry(path === "/" ? "" : path, entry)),
+    nextCursor: page.hasMore ? cursorOf(page.entries.at(-1)?.raw ?? "") : null,
+  };
 }
 
 type Folder = { fd: number; prefix: string; mount: bigint };
@@ -56,7 +60,8 @@ function* listFolder(
 ): Generator<undefined, void> {
   for (const name of yield* smallest(page, folder.fd, first)) {
     const isOnEarlierPage = name === first;
-    const status = statusIfExists(folder.fd, name);
+    // Undefined: it was removed meanwhile.
+    const status = catchCodes(["ENOENT"], () => statusAt(folder.fd, name));
     if (status === undefined) continue;
     if (!isOnEarlierPage) {
       if (page.entries.length === page.limit) {
@@ -67,11 +72,8 @@ function* listFolder(
       page.entries.push({ raw: folder.prefix + name, status, linkTarget });
     }
     if (status.kind === "folder" && depth > 1) {
-      yield* listBelow(page, folder, {
-        name,
-        depth: depth - 1,
-        after: isOnEarlierPage ? after : [],
-      });
+      const start = isOnEarlierPage ? after : [];
+      yield* listBelow(page, folder, { name, depth: depth - 1, after: start });
       if (page.hasMore) return;
     }
     yield;
@@ -83,17 +85,19 @@ function* listBelow(
   { fd, prefix, mount }: Folder,
   { name, depth, after }: { name: string; depth: number; after: string[] },
 ): Generator<undefined, void> {
-  const below = openIfReadable(fd, name);
+  const below = openNamesIfReadable(fd, name);
+  // Then only the folder itself is listed.
   if (below === undefined) return;
-  try {
-    const belowMount = statusAt(below).mount;
-    // Only a mount can lead into procfs or sysfs.
-    if (belowMount !== mount && isView(below)) return;
-    const folder = { fd: below, prefix: `${prefix}${name}/`, mount: belowMount };
-    yield* listFolder(page, folder, depth, after);
-  } finally {
-    close(below);
-  }
+  using _below = closing(below);
+  const belowMount = statusAt(below).mount;
+  // Only a mount can lead into procfs or sysfs.
+  if (belowMount !== mount && isView(below)) return;
+  yield* listFolder(
+    page,
+    { fd: below, prefix: `${prefix}${name}/`, mount: belowMount },
+    depth,
+    after,
+  );
 }
 
 /** The smallest names from `first` on: enough to fill the page and to know whether there are more. */
@@ -121,31 +125,11 @@ function byBytes(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-/** Undefined: it was removed meanwhile. */
-function statusIfExists(fd: number, name: string): Status | undefined {
-  try {
-    return statusAt(fd, name);
-  } catch (error) {
-    if (hasCode(error, "ENOENT")) return undefined;
-    throw error;
-  }
-}
-
 function linkTargetIfAny(fd: number, name: string): string | undefined {
   try {
     return readlinkAt(fd, name);
   } catch {
     return undefined;
-  }
-}
-
-/** Undefined: removed, replaced or not readable by commands. Then only the folder itself is listed. */
-function openIfReadable(fd: number, name: string): number | undefined {
-  try {
-    return openNames(fd, name, open.noFollow);
-  } catch (error) {
-    if (hasCode(error, "ENOENT", "ENOTDIR", "ELOOP", "EACCES", "EPERM")) return undefined;
-    throw error;
   }
 }
 

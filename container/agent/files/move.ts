@@ -1,52 +1,34 @@
-/**
- * Moves a file, link or folder to another name in one atomic step.
- */
+/** Moves a file, link or folder to another name in one atomic step. */
 import type { FileView } from "../../../src/protocol/file.ts";
-import { close, readlinkAt, renameAt, statusAt } from "../kernel/openat.ts";
+import { closing, readlinkAt, renameAt, statusAt } from "../kernel/openat.ts";
 import { mapFileErrors, notAFolder } from "./file-errors.ts";
 import { type Entry, openEntry, shownOf, type Target } from "./paths.ts";
 import { assertRemovable } from "./remove.ts";
 import { fileViewOf } from "./view.ts";
 
+type MoveOptions = { overwrite: boolean; protectedFolders: string[] };
+
 /** Runs with the rights of the calling thread. `protectedFolders` cannot be moved. */
-export function move(
-  from: Target,
-  to: Target,
-  { overwrite, protectedFolders }: { overwrite: boolean; protectedFolders: string[] },
-): FileView {
-  return mapFileErrors(
-    from.shown,
-    () => {
-      const entry = openEntry(from, "from");
-      try {
-        const status = statusAt(entry.folder, entry.name);
-        if (entry.asFolder && status.kind !== "folder") throw notAFolder(from.shown);
-        if (status.kind === "folder")
-          assertRemovable(entry, status, { target: from, protectedFolders });
-        return moveTo(entry, to, overwrite);
-      } finally {
-        close(entry.folder);
-      }
-    },
-    "from",
-  );
+export function move(from: Target, to: Target, options: MoveOptions): FileView {
+  const { overwrite, protectedFolders } = options;
+  const moveEntry = () => {
+    const entry = openEntry(from, "from");
+    using _folder = closing(entry.folder);
+    const status = statusAt(entry.folder, entry.name);
+    if (entry.asFolder && status.kind !== "folder") throw notAFolder(from.shown);
+    if (status.kind === "folder")
+      assertRemovable(entry, status, { target: from, protectedFolders });
+    return mapFileErrors(to.shown, () => moveTo(entry, to, overwrite), "to");
+  };
+  return mapFileErrors(from.shown, moveEntry, "from");
 }
 
 function moveTo(from: Entry, to: Target, overwrite: boolean): FileView {
-  return mapFileErrors(
-    to.shown,
-    () => {
-      const entry = openEntry(to, "to");
-      try {
-        renameAt(from, entry, { overwrite });
-        const { folder, name } = entry;
-        const status = statusAt(folder, name);
-        const linkTarget = status.kind === "link" ? readlinkAt(folder, name) : undefined;
-        return fileViewOf(shownOf(to, entry), status, linkTarget);
-      } finally {
-        close(entry.folder);
-      }
-    },
-    "to",
-  );
+  const entry = openEntry(to, "to");
+  using _folder = closing(entry.folder);
+  renameAt(from, entry, { overwrite });
+  const { folder, name } = entry;
+  const status = statusAt(folder, name);
+  const linkTarget = status.kind === "link" ? readlinkAt(folder, name) : undefined;
+  return fileViewOf(shownOf(to, entry), status, linkTarget);
 }

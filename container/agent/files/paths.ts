@@ -9,11 +9,12 @@ import {
   currentFolder,
   type EntryLocation,
   fileSystemType,
+  KernelError,
   open,
   openAt,
   readlinkAt,
 } from "../kernel/openat.ts";
-import { hasCode } from "./file-errors.ts";
+import { catchCodes } from "./file-errors.ts";
 
 /** An absolute path, as its caller knows it and as the kernel has it. */
 export type Target = { shown: string; raw: string };
@@ -22,6 +23,9 @@ export type Entry = EntryLocation & {
   /** The path ended with a slash: it must be a folder. */
   asFolder: boolean;
 };
+
+/** Finds the folder at which relative paths begin: that of a call's session, else the workspace. */
+export type BaseOf = (session: string | undefined) => string;
 
 export function targetOf(path: string, base: string): Target {
   const raw = rawOf(path.startsWith("/") ? path : `${base}/${path}`);
@@ -68,6 +72,13 @@ export function openNames(folder: number, raw: string, flags = 0): number {
   return closeIfView(openAt(folder, raw, open.read | open.folder | flags));
 }
 
+/** Undefined: it was removed or replaced, or commands may not read it. */
+export function openNamesIfReadable(folder: number, raw: string): number | undefined {
+  return catchCodes(["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "EPERM"], () =>
+    openNames(folder, raw, open.noFollow),
+  );
+}
+
 const linksMax = 40;
 
 /** Follows the links of an entry to their end. Takes over its open folder. */
@@ -78,7 +89,7 @@ export function followLinks(entry: Entry): Entry {
     if (target === undefined) return current;
     if (links === linksMax) {
       close(current.folder);
-      throw Object.assign(new Error("too many links"), { code: "ELOOP" });
+      throw new KernelError("readlink", "ELOOP");
     }
     const { parent, name, asFolder } = split(target);
     const from = current.folder;
@@ -92,9 +103,8 @@ export function followLinks(entry: Entry): Entry {
 
 function linkTarget({ folder, name }: Entry): string | undefined {
   try {
-    return readlinkAt(folder, name);
+    return catchCodes(["EINVAL", "ENOENT"], () => readlinkAt(folder, name));
   } catch (error) {
-    if (hasCode(error, "EINVAL", "ENOENT")) return undefined;
     close(folder);
     throw error;
   }
@@ -114,7 +124,7 @@ export function isView(fd: number): boolean {
 function closeIfView(fd: number): number {
   if (!isView(fd)) return fd;
   close(fd);
-  throw Object.assign(new Error("a view of the kernel"), { code: "EACCES" });
+  throw new KernelError("open", "EACCES");
 }
 
 function split(raw: string): { parent: string; name: string; asFolder: boolean } {

@@ -1,13 +1,13 @@
-/**
- * Removes a file, a link, or a folder with all that it holds. A link is removed, never its target.
- */
+/** Removes a file, a link, or a folder with all that it holds. A link is removed, never its target. */
 import { chmodSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import {
   close,
+  closing,
   currentFolder,
   type EntryLocation,
   isSameFile,
+  KernelError,
   open,
   openAt,
   readEntries,
@@ -18,28 +18,21 @@ import {
 import { hasCode, notAFolder } from "./file-errors.ts";
 import { type Entry, openEntry, openNames, openPath, type Target } from "./paths.ts";
 
-type OpenFolder = { name: string; status: Status; names: { name: string }[] };
-
 /** Returns how many entries were removed. `protectedFolders` cannot be removed. */
 export function* remove(
   target: Target,
   { recursive, protectedFolders }: { recursive: boolean; protectedFolders: string[] },
 ): Generator<undefined, number> {
   const entry = openEntry(target);
-  try {
-    const status = statusAt(entry.folder, entry.name);
-    if (entry.asFolder && status.kind !== "folder") throw notAFolder(target.shown);
-    if (status.kind !== "folder") {
-      unlinkAt(entry.folder, entry.name, "file");
-      return 1;
-    }
+  using _folder = closing(entry.folder);
+  const status = statusAt(entry.folder, entry.name);
+  if (entry.asFolder && status.kind !== "folder") throw notAFolder(target.shown);
+  if (status.kind === "folder") {
     assertRemovable(entry, status, { target, protectedFolders });
     if (recursive) return yield* removeTree(entry, status);
-    unlinkAt(entry.folder, entry.name, "folder");
-    return 1;
-  } finally {
-    close(entry.folder);
   }
+  unlinkAt(entry.folder, entry.name, status.kind === "folder" ? "folder" : "file");
+  return 1;
 }
 
 /** Moves check this too. */
@@ -61,11 +54,8 @@ function isFolderAt(status: Status, path: string): boolean {
   } catch {
     return false;
   }
-  try {
-    return isSameFile(status, statusAt(fd));
-  } finally {
-    close(fd);
-  }
+  using _folder = closing(fd);
+  return isSameFile(status, statusAt(fd));
 }
 
 function notRemovable({ shown }: Target, what: string): BerthError {
@@ -74,6 +64,8 @@ function notRemovable({ shown }: Target, what: string): BerthError {
     facts: { field: "path", path: shown },
   });
 }
+
+type OpenFolder = { name: string; status: Status; names: { name: string }[] };
 
 /**
  * Needs one descriptor however deep the tree is: it goes up by `..`, which must lead to the folder that it came through,
@@ -99,7 +91,7 @@ export function* removeTree(
           continue;
         }
         const below = statusAt(fd, next.name);
-        if (below.mount !== current.status.mount) throw inUse();
+        if (below.mount !== current.status.mount) throw new KernelError("remove", "EBUSY");
         path.push({ name: next.name, status: below, names: [] });
         fd = swap(fd, openChild(fd, next.name));
         continue;
@@ -128,11 +120,8 @@ function openNoLink(folder: number, name: string): number {
 /** Opens a folder whose mode may close it to its owner. */
 function openClosed(folder: number, name: string): number {
   const closed = openAt(folder, name, open.pathOnly | open.folder | open.noFollow);
-  try {
-    chmodSync(`/proc/self/fd/${closed}`, 0o700);
-  } finally {
-    close(closed);
-  }
+  using _closed = closing(closed);
+  chmodSync(`/proc/self/fd/${closed}`, 0o700);
   return openNoLink(folder, name);
 }
 
@@ -144,16 +133,11 @@ function swap(old: number, fresh: number): number {
 function unlinkUnlessFolder(folder: number, name: string): boolean {
   try {
     unlinkAt(folder, name, "file");
-    return true;
   } catch (error) {
     if (hasCode(error, "EISDIR")) return false;
-    if (hasCode(error, "ENOENT")) return true;
-    throw error;
+    if (!hasCode(error, "ENOENT")) throw error;
   }
-}
-
-function inUse(): Error {
-  return Object.assign(new Error("a mount point"), { code: "EBUSY" });
+  return true;
 }
 
 function moved(): BerthError {

@@ -1,13 +1,10 @@
-/**
- * Handles the file routes. Loaded with the first call, because many sandboxes never use files.
- */
-import { BerthError } from "../../../src/protocol/error-codes.ts";
+/** Handles the file routes. Loaded with the first call, because many sandboxes never use files. */
 import type { MkdirCall, MoveCall } from "../../../src/protocol/file.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { withUserRights } from "../kernel/libc.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
 import { readJson } from "../server/body.ts";
-import type { ModuleRequest } from "../server/module.ts";
+import type { ModuleRequest, RouteTable } from "../server/module.ts";
 import { conditionsOf } from "./conditions.ts";
 import { download } from "./download.ts";
 import { toFileError } from "./file-errors.ts";
@@ -16,7 +13,7 @@ import { mkdir } from "./folders.ts";
 import { runGatedWrite } from "./gated-write.ts";
 import { list } from "./list.ts";
 import { move } from "./move.ts";
-import { type Target, targetOf } from "./paths.ts";
+import { type BaseOf, type Target, targetOf } from "./paths.ts";
 import {
   readFileQuery,
   readListQuery,
@@ -25,24 +22,20 @@ import {
   readWatchQuery,
 } from "./query.ts";
 import { remove } from "./remove.ts";
-import type { Sessions } from "./sessions.ts";
-import { baseOf } from "./sessions.ts";
 import { inSlices } from "./slices.ts";
-import { stat } from "./stat.ts";
 import { type Transfers, tooMany } from "./transfers.ts";
 import { upload } from "./upload.ts";
+import { stat } from "./view.ts";
 import { Watch } from "./watch.ts";
-
-type Route = (call: ModuleRequest) => Promise<Response> | Response;
 
 export class FileRoutes {
   readonly #deps: SandboxDeps;
-  readonly #sessions: () => Sessions | undefined;
+  readonly #baseOf: BaseOf;
   readonly #transfers: Transfers;
   readonly #senders: FileSenders;
   readonly #watches = new Set<Watch>();
 
-  readonly #routes: Record<string, Record<string, Route>> = {
+  readonly routes: RouteTable = {
     "": {
       GET: (call) => this.#download(call),
       PUT: (call) => this.#limited(() => this.#upload(call)),
@@ -55,27 +48,11 @@ export class FileRoutes {
     move: { POST: (call) => this.#move(call) },
   };
 
-  constructor(deps: SandboxDeps, transfers: Transfers, sessions: () => Sessions | undefined) {
+  constructor(deps: SandboxDeps, transfers: Transfers, baseOf: BaseOf) {
     this.#deps = deps;
     this.#transfers = transfers;
     this.#senders = new FileSenders(transfers);
-    this.#sessions = sessions;
-  }
-
-  handle(call: ModuleRequest): Promise<Response> | Response {
-    const name = call.rest.join("/");
-    const methods = Object.hasOwn(this.#routes, name) ? this.#routes[name] : undefined;
-    if (methods === undefined) {
-      throw new BerthError("not_found", `The agent has no route ${call.url.pathname}.`);
-    }
-    const route = Object.hasOwn(methods, call.request.method)
-      ? methods[call.request.method]
-      : undefined;
-    if (route === undefined) {
-      const allow = Object.keys(methods);
-      throw new BerthError("method_not_allowed", `Use ${allow.join(", ")}.`, { facts: { allow } });
-    }
-    return route(call);
+    this.#baseOf = baseOf;
   }
 
   #download(call: ModuleRequest): Response {
@@ -129,9 +106,7 @@ export class FileRoutes {
     watch.ended.finally(() => this.#watches.delete(watch));
     call.request.signal.addEventListener("abort", () => watch.close());
     await watch.begin();
-    return new Response(watch.stream(), {
-      headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
-    });
+    return watch.respond();
   }
 
   #mkdir(call: ModuleRequest): Promise<Response> {
@@ -147,7 +122,7 @@ export class FileRoutes {
   #move(call: ModuleRequest): Promise<Response> {
     return runGatedWrite(this.#deps.gated, call.request, async (write) => {
       const { from, to, session, overwrite } = await readJson<MoveCall>(call.request);
-      const base = this.#base(session);
+      const base = this.#baseOf(session);
       write.throwIfEnded();
       const options = { overwrite, protectedFolders: this.#protectedFolders };
       const work = () => move(targetOf(from, base), targetOf(to, base), options);
@@ -166,11 +141,7 @@ export class FileRoutes {
   }
 
   #target({ path, session }: { path: string; session?: string | undefined }): Target {
-    return targetOf(path, this.#base(session));
-  }
-
-  #base(session: string | undefined): string {
-    return baseOf(session, this.#deps.sandboxEnv, this.#sessions());
+    return targetOf(path, this.#baseOf(session));
   }
 
   async #limited(work: () => Promise<Response>): Promise<Response> {

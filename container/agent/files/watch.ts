@@ -5,11 +5,16 @@
 import { limits } from "../../../src/protocol/limits.ts";
 import { Inotify, type InotifyEvent, inotifyEvents } from "../kernel/inotify.ts";
 import type { User } from "../kernel/libc.ts";
+import {
+  formatEvent,
+  keepaliveComment,
+  respondWithEvents,
+  Wakeup,
+} from "../server/event-stream.ts";
 import { toFileError } from "./file-errors.ts";
 import type { Target } from "./paths.ts";
-import { PendingChanges } from "./pending-changes.ts";
 import { inSlices } from "./slices.ts";
-import { WatchedTree } from "./watched-tree.ts";
+import { PendingChanges, WatchedTree } from "./watched-tree.ts";
 
 /** Events of the kernel that wait for earlier ones. With more, the watch counts as overflown. */
 const waitingEventsMax = 4 * limits.fileWatchEventsMax;
@@ -25,14 +30,14 @@ export class Watch {
   #isGone = false;
   #closed: Promise<void> | undefined;
   /** Wakes the stream when there is something to send. */
-  #wake: () => void = () => {};
+  readonly #wakeup = new Wakeup();
 
   constructor(target: Target, { user, recursive }: { user: User | undefined; recursive: boolean }) {
     this.#target = target;
     this.#user = user;
     this.#inotify = new Inotify((events) => this.#receive(events));
-    const parts = { recursive, inotify: this.#inotify, changes: this.#changes };
-    this.#tree = new WatchedTree(target, parts);
+    const [inotify, changes] = [this.#inotify, this.#changes];
+    this.#tree = new WatchedTree(target, { recursive, inotify, changes });
   }
 
   /** Resolves when the descriptor of the watch is closed. */
@@ -55,54 +60,31 @@ export class Watch {
 
   close(): Promise<void> {
     this.#closed ??= this.#inotify.close();
-    this.#wake();
+    this.#wakeup.wake();
     return this.#closed;
   }
 
   /** Sends at the pace of the reader. Cancelling the stream closes the watch. */
-  stream(): ReadableStream<Uint8Array> {
-    const events = this.#events();
-    return new ReadableStream<Uint8Array>(
-      {
-        pull: async (controller) => {
-          const { done, value } = await events.next();
-          if (done) controller.close();
-          else controller.enqueue(Buffer.from(value));
-        },
-        cancel: () => this.close(),
-      },
-      { highWaterMark: 0 },
-    );
+  respond(): Response {
+    return respondWithEvents(this.#events(), () => this.close());
   }
 
   async *#events(): AsyncGenerator<string, void> {
-    yield event("ready", {});
+    yield formatEvent("ready", {});
     while (this.#closed === undefined) {
       if (this.#changes.isEmpty) {
         if (this.#isGone) break;
-        const isWoken = await this.#waitForEvents(limits.eventHeartbeatMs);
-        if (!isWoken) yield ":\n\n";
+        if (!(await this.#wakeup.wait(limits.eventHeartbeatMs))) yield keepaliveComment;
         continue;
       }
       // Changes that follow at once are sent together.
       await new Promise((resolve) => setTimeout(resolve, limits.fileWatchCoalesceMs));
       const { overflown, changes } = this.#changes.take();
-      if (overflown) yield event("overflow", {});
-      if (changes.length > 0) yield event("change", { changes });
+      if (overflown) yield formatEvent("overflow", {});
+      if (changes.length > 0) yield formatEvent("change", { changes });
     }
-    if (this.#isGone) yield event("gone", {});
+    if (this.#isGone) yield formatEvent("gone", {});
     await this.close();
-  }
-
-  /** False: nothing happened in this time. */
-  #waitForEvents(ms: number): Promise<boolean> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(false), ms);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve(true);
-      };
-    });
   }
 
   #receive(events: InotifyEvent[]): void {
@@ -122,12 +104,12 @@ export class Watch {
         const events = this.#waiting;
         this.#waiting = [];
         this.#isGone = await inSlices(this.#user, this.#process(events));
-        if (!this.#changes.isEmpty || this.#isGone) this.#wake();
+        if (!this.#changes.isEmpty || this.#isGone) this.#wakeup.wake();
       }
     } catch {
       // The root cannot be read any more, which followers treat as if it were removed.
       this.#isGone = true;
-      this.#wake();
+      this.#wakeup.wake();
     }
     this.#isWorking = false;
   }
@@ -144,8 +126,4 @@ export class Watch {
     }
     return false;
   }
-}
-
-function event(name: string, data: unknown): string {
-  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 }

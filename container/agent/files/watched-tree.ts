@@ -5,10 +5,8 @@
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { type Inotify, type InotifyEvent, inotifyEvents } from "../kernel/inotify.ts";
-import { close, currentFolder, open, readEntries, statusAt } from "../kernel/openat.ts";
-import { hasCode } from "./file-errors.ts";
-import { isView, openNames, type Target, textOf } from "./paths.ts";
-import type { PendingChanges } from "./pending-changes.ts";
+import { closing, currentFolder, readEntries, statusAt } from "../kernel/openat.ts";
+import { isView, openNames, openNamesIfReadable, type Target, textOf } from "./paths.ts";
 import { tempNamePattern } from "./unfinished.ts";
 
 const [madeOrWritten, gone] = [
@@ -18,6 +16,47 @@ const [madeOrWritten, gone] = [
     inotifyEvents.closedAfterWriting,
   inotifyEvents.removed | inotifyEvents.movedFrom,
 ];
+
+type Change = {
+  path: string;
+  what: "made" | "written" | "removed";
+  kind: "file" | "folder";
+};
+
+/** Collects changes until they are sent: one for each path, which sums up all that happened to it; bounded. */
+export class PendingChanges {
+  #waiting = new Map<string, Change>();
+  #overflown = false;
+
+  add(change: Change): void {
+    if (this.#overflown) return;
+    const before = this.#waiting.get(change.path);
+    // Ordered by the latest change, so that a follower never sees a child before its folder.
+    this.#waiting.delete(change.path);
+    const isStillNew = before?.what === "made" && change.what === "written";
+    this.#waiting.set(change.path, isStillNew ? { ...change, what: "made" } : change);
+    if (this.#waiting.size > limits.fileWatchEventsMax) this.overflow();
+  }
+
+  /** Drops the pending changes: followers must list the tree again. */
+  overflow(): void {
+    this.#waiting.clear();
+    this.#overflown = true;
+  }
+
+  get isEmpty(): boolean {
+    return this.#waiting.size === 0 && !this.#overflown;
+  }
+
+  take(): { overflown: boolean; changes: Change[] } {
+    const result = { overflown: this.#overflown, changes: [...this.#waiting.values()] };
+    this.#waiting = new Map();
+    this.#overflown = false;
+    return result;
+  }
+}
+
+type WatchedTreeOptions = { recursive: boolean; inotify: Inotify; changes: PendingChanges };
 
 export class WatchedTree {
   readonly #target: Target;
@@ -29,22 +68,11 @@ export class WatchedTree {
   readonly #watches = new Map<string, number>();
   #root: number | undefined;
 
-  constructor(
-    target: Target,
-    {
-      recursive,
-      inotify,
-      changes,
-    }: { recursive: boolean; inotify: Inotify; changes: PendingChanges },
-  ) {
+  constructor(target: Target, { recursive, inotify, changes }: WatchedTreeOptions) {
     this.#target = target;
     this.#recursive = recursive;
     this.#inotify = inotify;
     this.#changes = changes;
-  }
-
-  get folders(): number {
-    return this.#paths.size;
   }
 
   /** Watches everything that exists, without reporting it. Called again after the kernel lost events. */
@@ -53,11 +81,8 @@ export class WatchedTree {
     this.#paths.clear();
     this.#watches.clear();
     const fd = openNames(currentFolder, this.#target.raw);
-    try {
-      yield* this.#addTree(fd, "", false);
-    } finally {
-      close(fd);
-    }
+    using _folder = closing(fd);
+    yield* this.#addTree(fd, "", false);
     this.#root = this.#watches.get("");
     if (this.#root === undefined) throw tooManyFolders();
   }
@@ -66,10 +91,7 @@ export class WatchedTree {
   *follow({ watch, mask, name }: InotifyEvent): Generator<undefined, boolean> {
     const folder = this.#paths.get(watch);
     if (folder === undefined) return true;
-    if (mask & (inotifyEvents.selfRemoved | inotifyEvents.selfMoved)) {
-      if (watch === this.#root) return false;
-      return true;
-    }
+    if (mask & (inotifyEvents.selfRemoved | inotifyEvents.selfMoved)) return watch !== this.#root;
     if (name === "" || tempNamePattern.test(name)) return true;
     const path = folder === "" ? name : `${folder}/${name}`;
     const kind = mask & inotifyEvents.isFolder ? "folder" : "file";
@@ -84,23 +106,22 @@ export class WatchedTree {
     return true;
   }
 
-  #report(path: string, what: "made" | "written" | "removed", kind: "file" | "folder"): void {
+  #report(path: string, what: Change["what"], kind: Change["kind"]): void {
     const { shown } = this.#target;
     const root = shown === "/" ? "" : shown;
     this.#changes.add({ path: `${root}/${textOf(path)}`, what, kind });
   }
 
   *#addLate(path: string): Generator<undefined, void> {
-    const fd = openIf(currentFolder, `${this.#target.raw}/${path}`);
+    const fd = openNamesIfReadable(currentFolder, `${this.#target.raw}/${path}`);
     if (fd === undefined) return;
+    using _folder = closing(fd);
     try {
       yield* this.#addTree(fd, path, true);
     } catch (error) {
       if (!(error instanceof BerthError)) throw error;
       // More folders than one watch may have: changes in the others go unnoticed.
       this.#changes.overflow();
-    } finally {
-      close(fd);
     }
   }
 
@@ -120,13 +141,10 @@ export class WatchedTree {
   }
 
   *#addBelow(fd: number, name: string, path: string, reports: boolean): Generator<undefined, void> {
-    const below = openIf(fd, name);
+    const below = openNamesIfReadable(fd, name);
     if (below === undefined) return;
-    try {
-      if (!isView(below)) yield* this.#addTree(below, path, reports);
-    } finally {
-      close(below);
-    }
+    using _below = closing(below);
+    if (!isView(below)) yield* this.#addTree(below, path, reports);
   }
 
   #add(fd: number, path: string): void {
@@ -156,23 +174,9 @@ function statusIs(fd: number, name: string): boolean {
   }
 }
 
-/** Undefined: it was removed again, or may not be read. */
-function openIf(folder: number, name: string): number | undefined {
-  try {
-    return openNames(folder, name, open.noFollow);
-  } catch (error) {
-    if (hasCode(error, "ENOENT", "ENOTDIR", "ELOOP", "EACCES", "EPERM")) return undefined;
-    throw error;
-  }
-}
-
 function tooManyFolders(): BerthError {
-  return new BerthError(
-    "too_many",
-    `There are more folders than one watch (${limits.fileWatchFoldersMax}) or the kernel allows.`,
-    {
-      hint: "Watch a folder further down, or use recursive=false.",
-      facts: { limit: limits.fileWatchFoldersMax },
-    },
-  );
+  const limit = limits.fileWatchFoldersMax;
+  const message = `There are more folders than one watch (${limit}) or the kernel allows.`;
+  const hint = "Watch a folder further down, or use recursive=false.";
+  return new BerthError("too_many", message, { hint, facts: { limit } });
 }

@@ -3,7 +3,7 @@
  * when it is complete. A clone that ends early leaves nothing behind.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import type { CloneCall, Cloned } from "../../../src/protocol/git.ts";
+import type { CloneCall, Cloned } from "../../../src/protocol/file.ts";
 import { prepare } from "../archive/staging.ts";
 import { runCommand } from "../exec/command.ts";
 import { toFileError } from "../files/file-errors.ts";
@@ -13,10 +13,8 @@ import { withUserRights } from "../kernel/libc.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
 import { KillTimeoutError } from "../supervision/process-tree.ts";
 import { type Address, folderNameOf, parseAddress } from "./address.ts";
-import { redact } from "./credentials.ts";
-import type { CloneEvents } from "./events.ts";
-import { runGit } from "./git.ts";
-import { ProgressReader } from "./progress.ts";
+import { redact, runGit } from "./git.ts";
+import { type CloneEvents, ProgressReader } from "./progress.ts";
 
 const readHeadTimeoutMs = 30_000;
 
@@ -85,19 +83,9 @@ async function fetchInto(folder: string, { call, address, target, options }: Fet
   const { exitCode, signal, timedOut } = await run;
   if (exitCode === 0) return;
   const messages = redact(address.credentials, reader.lastLines).replaceAll(folder, target.shown);
-  throw cloneFailed(timedOut ? `git did not end within ${timeoutMs} ms` : messages, {
-    exitCode,
-    signal,
-    timedOut,
-  });
-}
-
-function cloneFailed(
-  messages: string,
-  facts: { exitCode: number | null; signal: string | null; timedOut: boolean },
-): BerthError {
-  return new BerthError("clone_failed", messages === "" ? "git printed nothing" : messages, {
-    facts,
+  const reason = timedOut ? `git did not end within ${timeoutMs} ms` : messages;
+  throw new BerthError("clone_failed", reason === "" ? "git printed nothing" : reason, {
+    facts: { exitCode, signal, timedOut },
   });
 }
 
@@ -112,7 +100,8 @@ async function readHead(
       ...{ cwd: folder, timeoutMs: readHeadTimeoutMs, maxOutputBytes: 64 * 1024 },
       ...{ encoding: "utf8", execId: "", requestId: "" },
     },
-    { sandboxEnv: deps.sandboxEnv, supervisor: deps.supervisor, signal: write.signal },
+    deps,
+    write.signal,
   );
   const [commit = "", branch = ""] = stdout.split("\n");
   return { dir: target.shown, commit: commit || null, branch: branch || null };

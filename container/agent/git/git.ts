@@ -1,68 +1,57 @@
-/** Runs git once, as a command of the sandbox: its environment, its messages as they arrive, and the end of its tree. */
-import { closeSync, openSync } from "node:fs";
+/** Runs git once, as a command of the sandbox: its environment, its credentials, its messages as they arrive. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import { limits } from "../../../src/protocol/limits.ts";
+import { runProgram } from "../exec/command.ts";
 import { findProgram } from "../exec/program.ts";
 import { buildEnvironment, type SandboxEnv } from "../exec/sandbox-env.ts";
-import { waitForExit } from "../exec/wait-for-exit.ts";
-import { chownDescriptor, openPipe } from "../kernel/libc.ts";
-import { PipeReader } from "../kernel/pipe.ts";
+import { createMemoryFile } from "../kernel/libc.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
-import { resolvesWithin } from "../server/timeout.ts";
-import type { Exit, ProcessTree } from "../supervision/process-tree.ts";
+import type { Exit } from "../supervision/process-tree.ts";
 import type { Credentials } from "./address.ts";
-import { gitSettings, openCredentialsFile } from "./credentials.ts";
 
 type GitRun = {
   args: string[];
   cwd: string;
+  /**
+   * Passed in a memory file that only git's process tree inherits, never in an argument, the environment or a file of the
+   * sandbox.
+   */
   credentials: Credentials | undefined;
   timeoutMs: number;
   onStderr: (bytes: Uint8Array) => void;
 };
 
-type GitResult = Exit & { timedOut: boolean };
-
 const protocols = "https:http:ssh:git:file";
 /** The credentials arrive as standard input and move to descriptor 3, where no program reads input. */
 const script = 'exec 3<&0 </dev/null; exec git "$@"';
+/** Opened by its path in /proc: git may ask more than once, and each time reads from the beginning. */
+const helper = '!f() { test "$1" = get && cat /proc/self/fd/3; }; f';
 
 /** Must stay synchronous down to the start of the process: nothing can raise the fence between its check and the start. */
 export async function runGit(
   { sandboxEnv, supervisor }: Pick<SandboxDeps, "sandboxEnv" | "supervisor">,
-  run: GitRun,
+  { args, cwd, credentials, timeoutMs, onStderr }: GitRun,
   signal: AbortSignal,
-): Promise<GitResult> {
-  const env = gitEnvironment(sandboxEnv, run.credentials);
-  requireGit(run.cwd, env, sandboxEnv);
-  const [read, write] = openPipe();
-  const stdin = openCredentialsFile(run.credentials);
-  const devNull = openSync("/dev/null", "w");
-  const { user } = sandboxEnv;
-  let tree: ProcessTree;
-  try {
-    if (user !== undefined) chownDescriptor(write, user);
-    const argv = ["sh", "-c", script, "git", ...run.args];
-    const launch = { program: "/bin/sh", argv, cwd: run.cwd, env, user };
-    tree = await supervisor.start({ ...launch, stdin, stdout: devNull, stderr: write });
-  } catch (error) {
-    closeSync(read);
-    throw error;
-  } finally {
-    for (const fd of [write, devNull]) closeSync(fd);
-    if (stdin !== "ignore") closeSync(stdin);
-  }
-  const stderr = new PipeReader(read, run.onStderr);
-  const reason = await waitForExit(tree, run.timeoutMs, signal);
-  if (reason !== undefined) {
-    tree.terminate();
-    await tree.waitUntilEmpty(limits.execKillGraceMs);
-  } else await resolvesWithin(stderr.ended, limits.execDrainMs);
-  await tree.end();
-  if (!(await resolvesWithin(stderr.ended, limits.execDrainMs))) stderr.stop();
-  await stderr.ended;
-  if (reason === "aborted") throw signal.reason;
-  return { ...(await tree.exited), timedOut: reason === "timeout" };
+): Promise<Exit & { timedOut: boolean }> {
+  const env = gitEnvironment(sandboxEnv, credentials);
+  requireGit(cwd, env, sandboxEnv);
+  const argv = ["sh", "-c", script, "git", ...args];
+  const program = { program: "/bin/sh", argv, cwd, env, user: sandboxEnv.user };
+  const ran = await runProgram(program, supervisor, {
+    stdin: openCredentials(credentials),
+    onOutput: (stream, bytes) => {
+      if (stream === "stderr") onStderr(bytes);
+    },
+    timeoutMs,
+    signal,
+  });
+  if (!("exit" in ran)) throw new Error(`git did not start: ${ran.line}`);
+  return { ...ran.exit, timedOut: ran.timedOut };
+}
+
+function openCredentials(credentials: Credentials | undefined): number | "ignore" {
+  if (credentials === undefined) return "ignore";
+  const { username, password } = credentials;
+  return createMemoryFile(`username=${username}\npassword=${password}\n`);
 }
 
 /** Settings in the environment win over all settings of the sandbox, and are not written to a file. */
@@ -86,4 +75,31 @@ function requireGit(cwd: string, env: Record<string, string>, { user }: SandboxE
   throw new BerthError("unsupported", "This container has no git.", {
     hint: "Install it with a command, or use an image that has it.",
   });
+}
+
+/** Bound to one origin, so that a redirect to another one gets nothing. Other helpers are switched off: they would store it. */
+function gitSettings(credentials: Credentials | undefined): [key: string, value: string][] {
+  if (credentials === undefined) return [];
+  return [
+    ["credential.helper", ""],
+    [`credential.${credentials.origin}.helper`, helper],
+  ];
+}
+
+/** Covers what git, its settings or a server may repeat of them. */
+export function redact(credentials: Credentials | undefined, text: string): string {
+  if (credentials === undefined) return text;
+  const { username, password } = credentials;
+  const pair = `${username}:${password}`;
+  // A token is often given as the name, with no password.
+  const secrets = [pair, password === "" ? username : password];
+  const forms = secrets.flatMap((secret) => [
+    secret,
+    encodeURIComponent(secret),
+    Buffer.from(secret).toString("base64").replace(/=+$/, ""),
+  ]);
+  return forms
+    .filter((form) => form !== "")
+    .sort((left, right) => right.length - left.length)
+    .reduce((clean, form) => clean.replaceAll(form, "***"), text);
 }

@@ -1,10 +1,20 @@
-/** Reads the messages of a running git: progress as phase and percent, and the last lines of everything else. */
-import type { CloneProgress } from "../../../src/protocol/git.ts";
+/** Reads the messages of a running git, and sends its progress as events. */
+import type { Cloned, CloneProgress } from "../../../src/protocol/file.ts";
+import { limits } from "../../../src/protocol/limits.ts";
+import {
+  formatEvent,
+  keepaliveComment,
+  respondWithEvents,
+  Wakeup,
+} from "../server/event-stream.ts";
+import { failureBody } from "../server/failure.ts";
+import { resolvesWithin } from "../server/timeout.ts";
 
 const lineBytesMax = 4096;
 const linesMax = 6;
 const progressLine = /^(?:remote: )?([A-Z][A-Za-z ]+):\s+(?:(\d+)% \(\d+\/\d+\)|\d+)/;
 
+/** Reads progress as phase and percent, and keeps the last lines of everything else. */
 export class ProgressReader {
   readonly #onProgress: (progress: CloneProgress) => void;
   readonly #text = new TextDecoder();
@@ -33,5 +43,59 @@ export class ProgressReader {
     } else if (line !== "" && !/^(Cloning into |remote: *$)/.test(line)) {
       this.#lastLines = [...this.#lastLines, line.slice(0, lineBytesMax)].slice(-linesMax);
     }
+  }
+}
+
+const progressEveryMs = 100;
+
+/**
+ * The events of one clone: the newest progress a few times a second, comments while nothing happens, one final event.
+ * However slow the reader is, at most one progress event waits.
+ */
+export class CloneEvents {
+  readonly #end = Promise.withResolvers<string>();
+  readonly #wakeup = new Wakeup();
+  #isOver = false;
+  #progress: CloneProgress | undefined;
+
+  progress(progress: CloneProgress): void {
+    this.#progress = progress;
+    this.#wakeup.wake();
+  }
+
+  done(cloned: Cloned): void {
+    this.#finish(formatEvent("done", cloned));
+  }
+
+  failed(error: unknown, requestId: string): void {
+    this.#finish(formatEvent("error", failureBody(error, requestId)));
+  }
+
+  /** `onCancel`: the reader disconnected. */
+  respond(onCancel: () => void): Response {
+    return respondWithEvents(this.#events(), onCancel);
+  }
+
+  async *#events(): AsyncGenerator<string, void> {
+    while (!this.#isOver) {
+      if (this.#progress !== undefined) {
+        yield this.#takeProgress(this.#progress);
+        await resolvesWithin(this.#end.promise, progressEveryMs);
+        // As often as for a command.
+      } else if (!(await this.#wakeup.wait(limits.execHeartbeatEveryMs))) yield keepaliveComment;
+    }
+    if (this.#progress !== undefined) yield this.#takeProgress(this.#progress);
+    yield this.#end.promise;
+  }
+
+  #takeProgress(progress: CloneProgress): string {
+    this.#progress = undefined;
+    return formatEvent("progress", progress);
+  }
+
+  #finish(end: string): void {
+    this.#isOver = true;
+    this.#end.resolve(end);
+    this.#wakeup.wake();
   }
 }

@@ -1,34 +1,23 @@
-/**
- * Handles the call that clones a repository: gated work with a stream of progress, ended when the reader disconnects.
- * Loaded with the first call.
- */
+/** Handles the call that clones a repository: gated work with a stream of progress, ended when the reader disconnects. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import type { CloneCall } from "../../../src/protocol/git.ts";
+import type { CloneCall } from "../../../src/protocol/file.ts";
 import { type GatedWrite, runGatedWrite } from "../files/gated-write.ts";
-import { baseOf, type Sessions } from "../files/sessions.ts";
+import type { BaseOf } from "../files/paths.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
 import { readJson } from "../server/body.ts";
-import type { ModuleRequest } from "../server/module.ts";
+import type { ModuleRequest, RouteTable } from "../server/module.ts";
 import { clone } from "./clone.ts";
-import { CloneEvents } from "./events.ts";
+import { CloneEvents } from "./progress.ts";
 
 export class GitRoutes {
   readonly #deps: SandboxDeps;
-  readonly #sessions: () => Sessions | undefined;
+  readonly #baseOf: BaseOf;
 
-  constructor(deps: SandboxDeps, sessions: () => Sessions | undefined) {
+  readonly routes: RouteTable = { clone: { POST: (call) => this.#clone(call) } };
+
+  constructor(deps: SandboxDeps, baseOf: BaseOf) {
     this.#deps = deps;
-    this.#sessions = sessions;
-  }
-
-  handle(call: ModuleRequest): Promise<Response> {
-    if (call.rest.join("/") !== "clone") {
-      throw new BerthError("not_found", `The agent has no route ${call.url.pathname}.`);
-    }
-    if (call.request.method !== "POST") {
-      throw new BerthError("method_not_allowed", "Use POST.", { facts: { allow: ["POST"] } });
-    }
-    return this.#clone(call);
+    this.#baseOf = baseOf;
   }
 
   /** Responds when git runs, or when it is certain that it will not. */
@@ -38,18 +27,12 @@ export class GitRoutes {
       let events: CloneEvents | undefined;
       const onStarted = () => {
         events = new CloneEvents();
-        const headers = { "content-type": "text/event-stream", "cache-control": "no-store" };
-        resolve(
-          new Response(
-            events.stream(() => reader.abort(readerGone())),
-            { headers },
-          ),
-        );
+        resolve(events.respond(() => reader.abort(readerGone())));
         return events;
       };
       runGatedWrite(this.#deps.gated, request, async (turn) => {
         const cloneCall = await readJson<CloneCall>(request);
-        const base = baseOf(cloneCall.session, this.#deps.sandboxEnv, this.#sessions());
+        const base = this.#baseOf(cloneCall.session);
         const write = alsoEndedBy(reader.signal, turn);
         return clone(cloneCall, { deps: this.#deps, base, write, onStarted });
       }).then(

@@ -1,5 +1,6 @@
 /** Calls libc functions that the runtime does not offer, except those on files (openat.ts). */
 import { dlopen, FFIType, ptr } from "bun:ffi";
+import { closeSync, writeSync } from "node:fs";
 
 const { i32, u32, u64, ptr: pointer } = FFIType;
 
@@ -56,11 +57,21 @@ export function chownDescriptor(fd: number, user: User): void {
 
 const memoryFileName = Buffer.from("berth\0");
 
-/** The file disappears with its last descriptor. */
-export function createMemoryFile(): number {
+/** Holds the contents until its last descriptor is closed. Its reader begins at the start. */
+export function createMemoryFile(contents: string | Uint8Array): number {
   const closeOnExecFlag = 1;
   const fd = libc.memfd_create(ptr(memoryFileName), closeOnExecFlag);
   assertOk("memfd_create", fd);
+  const bytes = typeof contents === "string" ? Buffer.from(contents) : contents;
+  try {
+    // Written at a position, so that the file offset stays 0.
+    for (let written = 0; written < bytes.length; ) {
+      written += writeSync(fd, bytes, written, bytes.length - written, written);
+    }
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
   return fd;
 }
 

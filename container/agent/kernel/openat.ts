@@ -78,6 +78,11 @@ export function close(fd: number): void {
   closeSync(fd);
 }
 
+/** Closes the descriptor at the end of the block: `using _ = closing(fd)`. */
+export function closing(fd: number): Disposable {
+  return { [Symbol.dispose]: () => closeSync(fd) };
+}
+
 export type Status = {
   kind: "file" | "folder" | "link" | "other";
   mode: number;

@@ -8,6 +8,10 @@ export function refuse(field: string, problem: string): never {
   throw new BerthError("bad_request", `${field} ${problem}`, { facts: { field } });
 }
 
+export function methodNotAllowed(...allow: string[]): BerthError {
+  return new BerthError("method_not_allowed", `Use ${allow.join(" or ")}.`, { facts: { allow } });
+}
+
 /** Undefined: the header is absent. Fences and generations are compared, so that a malformed one must not pass. */
 export function readNumberHeader(headers: Headers, name: string): number | undefined {
   const text = headers.get(name);

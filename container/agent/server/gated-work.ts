@@ -24,14 +24,15 @@ export class GatedWork {
     return this.#running.size;
   }
 
-  /** Must follow `fence.pass` synchronously, so that no raise comes in between. `ended` must never reject. */
+  /** Must follow `fence.pass` synchronously, so that no raise comes in between. A rejection is the caller's to handle. */
   track(ended: Promise<unknown>, call: GatedCall): void {
     this.#running.set(ended, call);
     const endActivity = this.#activity.begin();
-    ended.finally(() => {
+    const settle = () => {
       this.#running.delete(ended);
       endActivity();
-    });
+    };
+    ended.then(settle, settle);
   }
 
   /** Ends the work that started below the fence; its callers get `reason`. */

@@ -1,4 +1,5 @@
 /** The interface of a module of the agent: one resource with its routes below one path. See modules.ts for the list. */
+import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentServer } from "./socket.ts";
 
 export type ModuleRequest = {
@@ -13,6 +14,12 @@ export type ModuleRequest = {
   responseHeaders: Record<string, string>;
 };
 
+/** By the path below the module's own path, and by method. */
+export type RouteTable = Record<
+  string,
+  Record<string, (call: ModuleRequest) => Promise<Response> | Response>
+>;
+
 export interface AgentModule {
   /** Undefined: the connection became a WebSocket. */
   handle(call: ModuleRequest): Promise<Response | undefined> | Response;
@@ -22,4 +29,12 @@ export interface AgentModule {
   readonly attached?: number;
   /** Sends TERM, then KILL; resolves when nothing of it is left or cannot be ended. */
   endAll(): Promise<void>;
+}
+
+/** Calls the handler of the request's method. */
+export function byMethod<T>({ request }: ModuleRequest, handlers: Record<string, () => T>): T {
+  const handler = handlers[request.method];
+  if (handler !== undefined) return handler();
+  const allow = Object.keys(handlers);
+  throw new BerthError("method_not_allowed", `Use ${allow.join(" or ")}.`, { facts: { allow } });
 }

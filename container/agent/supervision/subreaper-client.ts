@@ -5,7 +5,6 @@
 import { closeSync, writeSync } from "node:fs";
 import { singleThreadedBun } from "../../engine/jail/bun-options.ts";
 import { createMemoryFile, openPipe } from "../kernel/libc.ts";
-import { PipeReader } from "../kernel/pipe.ts";
 import { spawnFailure } from "../kernel/pipes.ts";
 import { resolvesWithin } from "../server/timeout.ts";
 import { sendSignal } from "./proc-table.ts";
@@ -21,7 +20,12 @@ import {
 } from "./process-tree.ts";
 import type { Reaper } from "./reaper.ts";
 import { type Spawned, spawn } from "./spawn.ts";
-import type { Order, SubreaperEvent, SubreaperLaunch } from "./subreaper-protocol.ts";
+import {
+  type Order,
+  readMessages,
+  type SubreaperEvent,
+  type SubreaperLaunch,
+} from "./subreaper-protocol.ts";
 
 export class SubreaperSupervisor implements ProcessSupervisor {
   readonly kind = "subreaper";
@@ -59,7 +63,6 @@ class SubreaperTree implements ProcessTree {
   /** Resolves with the number of leftovers; undefined: the subreaper died first. */
   readonly #end = Promise.withResolvers<number | undefined>();
   #orders: number | undefined;
-  #text = "";
 
   constructor(launch: Launch, reaper: Reaper) {
     this.#reaper = reaper;
@@ -79,7 +82,7 @@ class SubreaperTree implements ProcessTree {
       for (const fd of passedFds) closeSync(fd);
     }
     this.#orders = ordersWrite;
-    const events = new PipeReader(eventsRead, (bytes) => this.#read(bytes));
+    const events = readMessages<SubreaperEvent>(eventsRead, (event) => this.#handle(event));
     // Both, so that its last event is read before its exit counts.
     Promise.all([this.#subreaper.exited, events.ended]).then(([exit]) => this.#onExit(exit));
   }
@@ -119,12 +122,6 @@ class SubreaperTree implements ProcessTree {
     }
   }
 
-  #read(bytes: Uint8Array): void {
-    const lines = (this.#text + Buffer.from(bytes).toString("utf8")).split("\n");
-    this.#text = lines.pop() ?? "";
-    for (const line of lines) this.#handle(JSON.parse(line) as SubreaperEvent);
-  }
-
   #handle(event: SubreaperEvent): void {
     switch (event.event) {
       case "started":
@@ -149,10 +146,7 @@ class SubreaperTree implements ProcessTree {
     this.#orders = undefined;
     // A command may kill its subreaper before that has sent an event: then the command has started, and dies with it.
     if (signal !== null) this.#start.resolve();
-    else
-      this.#start.reject(
-        new Error("the subreaper of a command ended before it started the command"),
-      );
+    else this.#start.reject(new Error("the subreaper ended before it started its command"));
     this.#exit.resolve({ exitCode: null, signal: "SIGKILL" });
     this.#end.resolve(undefined);
   }
@@ -171,21 +165,6 @@ function subreaperLaunch(launch: Launch): Launch {
 
 function writeLaunch({ program, argv, cwd, env, user, stdin }: Launch): number {
   const emptyInput = stdin === "ignore";
-  const launch: SubreaperLaunch = {
-    program,
-    argv,
-    cwd,
-    env,
-    uid: user?.uid,
-    gid: user?.gid,
-    emptyInput,
-  };
-  const fd = createMemoryFile();
-  const bytes = Buffer.from(JSON.stringify(launch));
-  let written = 0;
-  while (written < bytes.length) {
-    // Written at a position, so that the file offset stays 0 and the subreaper reads from the beginning.
-    written += writeSync(fd, bytes, written, bytes.length - written, written);
-  }
-  return fd;
+  const launch: SubreaperLaunch = { program, argv, cwd, env, user, emptyInput };
+  return createMemoryFile(JSON.stringify(launch));
 }

@@ -4,7 +4,6 @@
  */
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { becomeSubreaper, replaceDescriptor } from "../kernel/libc.ts";
-import { PipeReader } from "../kernel/pipe.ts";
 import {
   isAlive,
   killDescendants,
@@ -17,6 +16,7 @@ import { Reaper } from "./reaper.ts";
 import { type Spawned, spawn } from "./spawn.ts";
 import {
   type Order,
+  readMessages,
   type SubreaperEvent,
   type SubreaperLaunch,
   subreaperFd,
@@ -36,15 +36,9 @@ export async function runSubreaper(): Promise<void> {
     while (reaper.sweep() > 0) await Bun.sleep(pollMs);
   });
   const endOrdered = new Promise<void>((resolve) => {
-    let text = "";
-    const orders = new PipeReader(subreaperFd.orders, (bytes) => {
-      const lines = (text + Buffer.from(bytes).toString("latin1")).split("\n");
-      text = lines.pop() ?? "";
-      for (const line of lines) {
-        const order = JSON.parse(line) as Order;
-        if (order.order === "end") resolve();
-        else signalAll(order.name);
-      }
+    const orders = readMessages<Order>(subreaperFd.orders, (order) => {
+      if (order.order === "end") resolve();
+      else signalAll(order.name);
     });
     // The pipe ends with the agent, which then cannot send the order.
     orders.ended.then(resolve, resolve);
@@ -67,11 +61,9 @@ export async function runSubreaper(): Promise<void> {
 function start(reaper: Reaper): Spawned | undefined {
   const launch = JSON.parse(readFileSync(subreaperFd.launch, "utf8")) as SubreaperLaunch;
   closeSync(subreaperFd.launch);
-  const { uid, gid } = launch;
-  const user = uid === undefined || gid === undefined ? undefined : { uid, gid };
   const stdin = launch.emptyInput ? "ignore" : 0;
   try {
-    const spawned = spawn({ ...launch, user, stdin, stdout: 1, stderr: 2 }, reaper);
+    const spawned = spawn({ ...launch, stdin, stdout: 1, stderr: 2 }, reaper);
     send({ event: "started", pid: spawned.pid });
     releaseStdio();
     return spawned;
