@@ -5,9 +5,7 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { SqlValue } from "../../src/objects/sandbox/host.ts";
 import { transaction } from "../fakes/transaction.ts";
-import type { Breakage } from "./breakages.ts";
-import type { Random } from "./random.ts";
-import type { Schedule } from "./schedule.ts";
+import type { Simulation } from "./simulation.ts";
 
 export class Database {
   alarm: number | undefined;
@@ -21,18 +19,14 @@ export class Database {
   isSlow = false;
   readonly #rows = new DatabaseSync(":memory:");
   readonly #statements = new Map<string, StatementSync>();
-  readonly #schedule: Schedule;
-  readonly #random: Random;
-  readonly #breakage: Breakage | undefined;
+  readonly #simulation: Simulation;
   #durableAlarm: number | undefined;
   #isDirty = false;
   #cancelFlush = () => {};
   #waiting: (() => void)[] = [];
 
-  constructor(schedule: Schedule, random: Random, breakage: Breakage | undefined) {
-    this.#schedule = schedule;
-    this.#random = random;
-    this.#breakage = breakage;
+  constructor(simulation: Simulation) {
+    this.#simulation = simulation;
   }
 
   get isDirty(): boolean {
@@ -41,8 +35,9 @@ export class Database {
 
   sql<Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]): Row[] {
     if (!query.startsWith("SELECT")) {
-      if (this.#breakage === "waiters are not written" && query.includes("INTO waiter")) return [];
-      if (this.#breakage === "keys are not written" && query.includes("INTO keyed")) return [];
+      const { breakage } = this.#simulation;
+      if (breakage === "waiters are not written" && query.includes("INTO waiter")) return [];
+      if (breakage === "keys are not written" && query.includes("INTO keyed")) return [];
       this.#touch();
     }
     return this.#all(query, bindings) as Row[];
@@ -54,7 +49,8 @@ export class Database {
   }
 
   setAlarm(time: number | undefined): void {
-    if (this.#breakage === "an alarm is lost" && this.#random.chance(0.3)) return;
+    const { breakage, random } = this.#simulation;
+    if (breakage === "an alarm is lost" && random.chance(0.3)) return;
     this.#touch();
     this.alarm = time;
     this.onAlarm();
@@ -116,9 +112,10 @@ export class Database {
     if (this.#isDirty) return;
     this.#isDirty = true;
     this.#rows.exec("BEGIN");
-    const isSlowFlush = this.#random.chance(0.02);
-    const ms = this.#random.between(0, this.isSlow ? 3_000 : isSlowFlush ? 200 : 3);
-    this.#cancelFlush = this.#schedule.after(ms, "rows are durable", () => this.#flush());
+    const { random, schedule } = this.#simulation;
+    const isSlowFlush = random.chance(0.02);
+    const ms = random.between(0, this.isSlow ? 3_000 : isSlowFlush ? 200 : 3);
+    this.#cancelFlush = schedule.after(ms, "rows are durable", () => this.#flush());
   }
 
   #flush(): void {

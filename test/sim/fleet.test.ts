@@ -4,47 +4,13 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { fleetSeeds, groupsOf } from "./corpus.ts";
 import { fleetBreakages, fleetFoundBy } from "./fleet/fleet-breakages.ts";
-import { type FleetHistory, playFleet } from "./fleet/history.ts";
-import { faultNames, scriptOf } from "./fleet/script.ts";
+import { playFleet } from "./fleet/history.ts";
+import { scriptOf } from "./fleet/script.ts";
+import { type History, requireSound } from "./simulation.ts";
+import { fleetMustReach, Tally } from "./tally.ts";
 
 const groups = 2;
 const seedsToFind = 400;
-
-/** What the histories must reach; otherwise the invariants were never tested. */
-const mustReach = [
-  ...faultNames.map((name) => `fault: ${name}`),
-  "fault: a request arrives twice",
-  "fault: lost: request between objects",
-  "fault: crash: dead",
-  "fault: crash: forgotten",
-  "outcome: a decision: commit",
-  "outcome: a decision: abort",
-  "outcome: a decision: roll_back",
-  "outcome: a plan was used again",
-  "outcome: a plan was named",
-  "answer: commit: committed",
-  "answer: commit: aborted",
-  "answer: commit: plan_busy",
-  "answer: commit: nothing_to_commit",
-  "answer: commit: lease_held",
-  "answer: remove: lease_held",
-  "answer: end: lease_held",
-  "answer: rollback: rolled_back",
-  "answer: rollback: nothing_to_roll_back",
-  "answer: put: ok",
-  "answer: put: in_other_plan",
-  "answer: put: plan_busy",
-  "answer: put: sandbox_destroyed",
-  "answer: remove: ok",
-  "answer: remove: plan_busy",
-  "answer: end: ok",
-  "answer: end: plan_busy",
-  "answer: end: not_found",
-  "answer: find: ok",
-  "answer: find: lease_held",
-  "outcome: one was replaced",
-  "answer: list: ok",
-];
 
 /** Seeds that once failed, and what they broke. */
 const pinned: readonly [seed: number, what: string][] = [
@@ -55,31 +21,19 @@ const pinned: readonly [seed: number, what: string][] = [
 ];
 
 describe("a Directory, plans and sandboxes in a simulated world", () => {
-  const counts = new Map<string, number>();
-  let histories = 0;
-  let steps = 0;
+  const tally = new Tally(fleetMustReach);
   // Not with console.log, which prints for failed tests only.
-  afterAll(() => {
-    const commits = counts.get("answer: commit: committed") ?? 0;
-    process.stdout.write(`${histories} histories of many, ${steps} steps, ${commits} commits\n`);
-  });
+  afterAll(() => void process.stdout.write(`${tally.line}\n`));
 
   for (const seeds of groupsOf(fleetSeeds, groups)) {
     it(`[Z6] keeps plans whole, scopes single and lists true in the histories of ${seeds.length} seeds from ${seeds[0]} to ${seeds.at(-1)}`, async () => {
-      for (const seed of seeds) {
-        const history = await playSound(seed);
-        histories++;
-        steps += history.steps;
-        for (const [name, count] of history.counts) {
-          counts.set(name, (counts.get(name) ?? 0) + count);
-        }
-      }
+      for (const seed of seeds) tally.add(await playSound(seed));
     });
   }
 
   it("[Z7] reaches every kind of fault and response in these histories", () => {
-    expect(histories).toBe(fleetSeeds.length);
-    expect(mustReach.filter((name) => !counts.has(name))).toEqual([]);
+    expect(tally.histories).toBe(fleetSeeds.length);
+    expect(tally.missed).toEqual([]);
   });
 
   it.each(pinned)("[Z6] keeps every invariant in the history of seed %i: %s", async (seed) => {
@@ -103,11 +57,6 @@ describe("a Directory, plans and sandboxes in a simulated world", () => {
   );
 });
 
-async function playSound(seed: number): Promise<FleetHistory> {
-  const history = await playFleet(scriptOf(seed));
-  const { violation, trace } = history;
-  if (violation === undefined) return history;
-  const { rule, message } = violation;
-  const command = `npm run sim -- --fleet --from ${seed} --seeds 1`;
-  throw new Error(`seed ${seed}: ${rule}: ${message}\n${command}\n${trace.slice(-40).join("\n")}`);
+async function playSound(seed: number): Promise<History> {
+  return requireSound(await playFleet(scriptOf(seed)), seed, "--fleet ");
 }

@@ -2,8 +2,8 @@
  * Plays only histories with idempotency keys, which finds defects of keys in seconds.
  */
 import { expect, it } from "vitest";
-import { play } from "./history.ts";
-import { planOf } from "./script.ts";
+import { play } from "./sandbox/history.ts";
+import { planOf } from "./sandbox/script.ts";
 
 const histories = 250;
 

@@ -1,41 +1,137 @@
 /**
  * An object as its callers see it: it has one instance at a time, created on demand and lost when the history says
- * so.
+ * so. Each instance has a host that can be cut off.
  */
+import type { ObjectHost, SqlValue } from "../../src/objects/shared/host.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
-import { type BaseHost, InstanceReplaced } from "./base-host.ts";
-import type { Breakage } from "./breakages.ts";
 import type { Database } from "./database.ts";
-import type { Random } from "./random.ts";
-import type { Schedule } from "./schedule.ts";
+import { InstanceReplaced, type Simulation } from "./simulation.ts";
 
-/** What an object needs: its rows, and what it shares with the other objects of its history. */
-export interface InstanceDeps {
-  readonly random: Random;
-  readonly schedule: Schedule;
-  readonly database: Database;
-  readonly breakage: Breakage | undefined;
-  clock(): number;
-  delay(): number;
-  alarmDelay(): number;
-  loses(what: string): boolean;
-  count(kind: "fault" | "outcome", name: string): void;
-  onThrown(what: string, host: BaseHost, error: unknown): void;
+/**
+ * The host of one instance. It can be cut off at any moment; a forgotten instance runs on until it touches its rows, as
+ * the platform allows.
+ */
+export class BaseHost implements ObjectHost {
+  state: "live" | "forgotten" | "dead" = "live";
+  /** Its last writes were lost with it: nothing that it sends leaves any more. */
+  isMuted = false;
+  timers = 0;
+  backgrounds = 0;
+  /** Called when this instance is cut off. */
+  readonly onCut = new Set<() => void>();
+  readonly createdAt: number;
+  readonly #simulation: Simulation;
+  readonly #database: Database;
+
+  constructor(simulation: Simulation, database: Database) {
+    this.#simulation = simulation;
+    this.#database = database;
+    this.createdAt = simulation.clock();
+  }
+
+  sql<Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]): Row[] {
+    this.refuseWhenReplaced();
+    return this.#database.sql<Row>(query, ...bindings);
+  }
+
+  transaction<T>(work: () => T): T {
+    this.refuseWhenReplaced();
+    return this.#database.transaction(work);
+  }
+
+  setAlarm(time: number | undefined): void {
+    this.refuseWhenReplaced();
+    this.#database.setAlarm(time);
+  }
+
+  flush(): Promise<void> {
+    this.refuseWhenReplaced();
+    if (this.#simulation.breakage === "an effect does not wait") return Promise.resolve();
+    return this.#database.flushed();
+  }
+
+  waitUntil(work: Promise<void>): void {
+    this.backgrounds++;
+    void work
+      .catch((error: unknown) => this.#simulation.onThrown("background work", this, error))
+      .finally(() => this.backgrounds--);
+  }
+
+  async deleteAll(): Promise<void> {
+    this.refuseWhenReplaced();
+    this.#database.wipe();
+  }
+
+  clock(): number {
+    return this.#simulation.clock();
+  }
+
+  setTimer(ms: number, ring: () => void): () => void {
+    const { breakage, random, schedule } = this.#simulation;
+    if (breakage === "a timer is lost" && random.chance(0.05)) return () => {};
+    this.timers++;
+    let isOver = false;
+    const finish = () => {
+      if (!isOver) this.timers--;
+      isOver = true;
+    };
+    const cancel = schedule.after(ms, `a timer of ${ms} ms rings`, () => {
+      finish();
+      this.deliver(ring);
+    });
+    return () => {
+      finish();
+      cancel();
+    };
+  }
+
+  randomId(length: number): string {
+    return this.#simulation.random.name(length);
+  }
+
+  log(line: Record<string, string | number | undefined>): void {
+    if (line.failed !== undefined) this.#simulation.schedule.say(`failed: ${line.failed}`);
+  }
+
+  /** Delivers an event from outside. */
+  deliver(work: () => void): void {
+    if (this.state === "dead") return;
+    try {
+      work();
+    } catch (error) {
+      this.#simulation.onThrown("a callback", this, error);
+    }
+  }
+
+  cut(how: "forgotten" | "dead"): void {
+    this.state = how;
+    if (how === "forgotten") return;
+    for (const end of this.onCut) end();
+    this.onCut.clear();
+  }
+
+  /** A replaced instance notices here. */
+  protected refuseWhenReplaced(): void {
+    if (this.state === "live") return;
+    this.cut("dead");
+    throw new InstanceReplaced("this instance has been replaced");
+  }
 }
 
 export type Outcome<T> = { ok: T } | { refused: BerthError } | { lost: true };
 
-type OpenCall = { what: string; since: number };
-
 export abstract class SimulatedObject<Instance extends { host: BaseHost }> {
-  readonly open = new Set<OpenCall>();
-  readonly #ground: InstanceDeps;
+  /** The calls that have not ended. */
+  readonly open = new Set<{ what: string }>();
+  readonly database: Database;
+  readonly #simulation: Simulation;
   #instance: Instance | undefined;
   #cancelAlarm = () => {};
 
-  constructor(ground: InstanceDeps) {
-    this.#ground = ground;
-    ground.database.onAlarm = () => this.#armed();
+  constructor(simulation: Simulation, database: Database) {
+    this.#simulation = simulation;
+    this.database = database;
+    database.onAlarm = () => this.#armed();
   }
 
   protected abstract createInstance(): Instance;
@@ -45,10 +141,6 @@ export abstract class SimulatedObject<Instance extends { host: BaseHost }> {
 
   get instance(): Instance | undefined {
     return this.#instance;
-  }
-
-  set hasSlowDisk(isSlow: boolean) {
-    this.#ground.database.isSlow = isSlow;
   }
 
   get host(): Instance["host"] | undefined {
@@ -64,20 +156,20 @@ export abstract class SimulatedObject<Instance extends { host: BaseHost }> {
     work: (instance: Instance) => T | Promise<T>,
     onResponse: (value: T) => void = () => {},
   ): Promise<Outcome<T>> {
-    const { schedule } = this.#ground;
-    const open: OpenCall = { what, since: schedule.now };
+    const { schedule } = this.#simulation;
+    const open = { what };
     this.open.add(open);
     return new Promise((resolve) => {
       let isSettled = false;
       const settle = (outcome: Outcome<T>) => {
         if (isSettled) return;
         isSettled = true;
-        schedule.after(this.#ground.delay(), `answered: ${what}`, () => {
+        schedule.after(this.#simulation.delay(), `answered: ${what}`, () => {
           this.open.delete(open);
           resolve(outcome);
         });
       };
-      schedule.after(this.#ground.delay(), what, () => {
+      schedule.after(this.#simulation.delay(), what, () => {
         const instance = this.#current();
         instance.host.onCut.add(() => settle({ lost: true }));
         void this.#run(instance, () => {
@@ -86,7 +178,7 @@ export abstract class SimulatedObject<Instance extends { host: BaseHost }> {
         }).then((outcome) => {
           if (instance.host.isMuted) return settle({ lost: true });
           if ("ok" in outcome) onResponse(outcome.ok);
-          settle(this.#ground.loses("answer to a client") ? { lost: true } : outcome);
+          settle(this.#simulation.loses("answer to a client") ? { lost: true } : outcome);
         });
       });
     });
@@ -97,12 +189,12 @@ export abstract class SimulatedObject<Instance extends { host: BaseHost }> {
     const host = this.#instance?.host;
     if (host === undefined) return;
     this.#instance = undefined;
-    this.#ground.count("fault", `crash: ${how}`);
-    host.isMuted = this.#ground.database.isDirty;
+    this.#simulation.count("fault", `crash: ${how}`);
+    host.isMuted = this.database.isDirty;
     host.cut(how);
-    this.#ground.database.loseUnflushed();
+    this.database.loseUnflushed();
     if (how === "forgotten") {
-      const { schedule, random } = this.#ground;
+      const { schedule, random } = this.#simulation;
       schedule.after(random.between(1, 40_000), "it is ended", () => host.cut("dead"));
     }
   }
@@ -115,12 +207,12 @@ export abstract class SimulatedObject<Instance extends { host: BaseHost }> {
     } catch (error) {
       if (error instanceof BerthError) outcome = { refused: error };
       else {
-        this.#ground.onThrown("a call", host, error);
+        this.#simulation.onThrown("a call", host, error);
         outcome = { lost: true };
       }
     }
-    if (host.state === "live" && this.#ground.breakage !== "an answer does not wait") {
-      await this.#ground.database.flushed();
+    if (host.state === "live" && this.#simulation.breakage !== "an answer does not wait") {
+      await this.database.flushed();
     }
     return outcome;
   }
@@ -133,24 +225,25 @@ export abstract class SimulatedObject<Instance extends { host: BaseHost }> {
   /** Alarms may be late, and run one after the other. */
   #armed(): void {
     this.#cancelAlarm();
-    const { database, schedule } = this.#ground;
+    const { database } = this;
+    const { schedule } = this.#simulation;
     if (database.alarm === undefined || database.isRinging) return;
-    const ms = database.alarm - this.#ground.clock() + this.#ground.alarmDelay();
+    const ms = database.alarm - this.#simulation.clock() + this.#simulation.alarmDelay();
     this.#cancelAlarm = schedule.after(ms, "the alarm rings", () => void this.#ring());
   }
 
   async #ring(): Promise<void> {
-    const { database } = this.#ground;
+    const { database } = this;
     const instance = this.#current();
     const { host } = instance;
     database.alarm = undefined;
     database.isRinging = true;
-    this.#ground.count("outcome", "an alarm rang");
+    this.#simulation.count("outcome", "an alarm rang");
     try {
       this.wake(instance);
       await this.ring(instance);
     } catch (error) {
-      if (!(error instanceof InstanceReplaced)) this.#ground.onThrown("the alarm", host, error);
+      if (!(error instanceof InstanceReplaced)) this.#simulation.onThrown("the alarm", host, error);
       return;
     }
     if (host.state === "live") database.onAlarmDone();

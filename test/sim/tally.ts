@@ -1,8 +1,10 @@
 /**
  * Sums over many histories, and what they must reach to mean anything.
  */
-import { faultNames } from "./faults.ts";
-import type { History } from "./history.ts";
+
+import { faultNames as fleetFaultNames } from "./fleet/script.ts";
+import { startFault } from "./sandbox/faults.ts";
+import type { History } from "./simulation.ts";
 
 const states = ["starting", "running", "pausing", "paused", "failed", "destroying", "destroyed"];
 const leaseStates = ["free", "offered", "held", "draining"];
@@ -15,7 +17,7 @@ export const mustReach: readonly string[] = [
   ...leaseStates.map((name) => `lease: ${name}`),
   ...failReasons.map((name) => `state: failed: ${name}`),
   ...endReasons.map((name) => `lease: ended: ${name}`),
-  ...faultNames.map((name) => `fault: ${name}`),
+  ...Object.keys(startFault).map((name) => `fault: ${name}`),
   "fault: caller goes away",
   "fault: crash: dead",
   "fault: crash: forgotten",
@@ -60,40 +62,77 @@ export const mustReach: readonly string[] = [
   "outcome: the agent had never seen an id",
 ];
 
+/** The same for histories of a fleet. */
+export const fleetMustReach: readonly string[] = [
+  ...fleetFaultNames.map((name) => `fault: ${name}`),
+  "fault: a request arrives twice",
+  "fault: lost: request between objects",
+  "fault: crash: dead",
+  "fault: crash: forgotten",
+  "outcome: a decision: commit",
+  "outcome: a decision: abort",
+  "outcome: a decision: roll_back",
+  "outcome: a plan was used again",
+  "outcome: a plan was named",
+  "answer: commit: committed",
+  "answer: commit: aborted",
+  "answer: commit: plan_busy",
+  "answer: commit: nothing_to_commit",
+  "answer: commit: lease_held",
+  "answer: remove: lease_held",
+  "answer: end: lease_held",
+  "answer: rollback: rolled_back",
+  "answer: rollback: nothing_to_roll_back",
+  "answer: put: ok",
+  "answer: put: in_other_plan",
+  "answer: put: plan_busy",
+  "answer: put: sandbox_destroyed",
+  "answer: remove: ok",
+  "answer: remove: plan_busy",
+  "answer: end: ok",
+  "answer: end: plan_busy",
+  "answer: end: not_found",
+  "answer: find: ok",
+  "answer: find: lease_held",
+  "outcome: one was replaced",
+  "answer: list: ok",
+];
+
 export class Tally {
   histories = 0;
-  steps = 0;
-  grants = 0;
-  readonly counts = new Map<string, number>();
+  readonly #mustReach: readonly string[];
+  readonly #counts = new Map<string, number>();
+  #steps = 0;
+
+  constructor(mustReach: readonly string[]) {
+    this.#mustReach = mustReach;
+  }
 
   add(history: History): void {
     this.histories++;
-    this.steps += history.steps;
-    this.grants += history.grants;
+    this.#steps += history.steps;
     for (const [name, count] of history.counts) {
-      this.counts.set(name, (this.counts.get(name) ?? 0) + count);
+      this.#counts.set(name, this.#countOf(name) + count);
     }
   }
 
   get missed(): string[] {
-    return mustReach.filter((name) => !this.counts.has(name));
+    return this.#mustReach.filter((name) => !this.#counts.has(name));
   }
 
-  get crashes(): number {
-    return this.#of("fault: crash: dead") + this.#of("fault: crash: forgotten");
+  get line(): string {
+    const crashes = this.#countOf("fault: crash: dead") + this.#countOf("fault: crash: forgotten");
+    const grants = this.#countOf("lease: grant received");
+    const commits = this.#countOf("answer: commit: committed");
+    return `${this.histories} histories, ${this.#steps} steps, ${crashes} crashes, ${grants} grants, ${commits} commits`;
   }
 
-  line(): string {
-    const { histories, steps, grants, crashes } = this;
-    return `${histories} histories, ${steps} steps, ${crashes} crashes, ${grants} grants`;
-  }
-
-  table(): string {
-    const rows = [...this.counts].sort(([left], [right]) => (left < right ? -1 : 1));
+  get table(): string {
+    const rows = [...this.#counts].sort(([left], [right]) => (left < right ? -1 : 1));
     return rows.map(([name, count]) => `${String(count).padStart(9)}  ${name}`).join("\n");
   }
 
-  #of(name: string): number {
-    return this.counts.get(name) ?? 0;
+  #countOf(name: string): number {
+    return this.#counts.get(name) ?? 0;
   }
 }

@@ -3,33 +3,18 @@
  * rest.ts for what they may expect.
  */
 import type { Disposition } from "../../../src/core/plan/record.ts";
-import { listPage } from "../../../src/objects/directory/list.ts";
 import * as members from "../../../src/objects/plan/members.ts";
 import * as runs from "../../../src/objects/plan/runs.ts";
 import type { NewSandbox } from "../../../src/objects/sandbox/lifecycle/lifecycle.ts";
-import { sandboxesQuerySchema } from "../../../src/protocol/directory.ts";
 import type { Commit } from "../../../src/protocol/plan.ts";
-import { Client } from "../clients.ts";
+import { Client } from "../sandbox/clients.ts";
 import type { Outcome } from "../simulated-object.ts";
+import { listAll } from "./directory-instance.ts";
 import { type Fleet, tenant } from "./fleet.ts";
-import { callPlan, ensurePlan } from "./plan-calls.ts";
-import type { Action, Script } from "./script.ts";
+import { callPlan, ensurePlan } from "./plan.ts";
+import type { Action } from "./script.ts";
 
 const triesMax = 6;
-
-/** Resolves when all clients have finished. */
-export async function serve(fleet: Fleet, { clients, steps }: Script): Promise<void> {
-  const all = Array.from({ length: clients }, (_, client) => new FleetClient(fleet, `c${client}`));
-  await Promise.all(
-    all.map(async (client, index) => {
-      for (const step of steps) {
-        if (step.kind !== "action" || step.client !== index) continue;
-        await fleet.sleep(step.restMs, `client ${index} continues`);
-        await client.act(step.action);
-      }
-    }),
-  );
-}
 
 export class FleetClient {
   readonly #fleet: Fleet;
@@ -40,7 +25,7 @@ export class FleetClient {
     this.#name = name;
   }
 
-  async act(action: Action): Promise<void> {
+  async perform(action: Action): Promise<void> {
     const fleet = this.#fleet;
     switch (action.type) {
       case "find":
@@ -126,7 +111,7 @@ export class FleetClient {
     const before = watch.answered;
     const outcome = await directory.call("list", (actor, host) => {
       actor.probeStale();
-      return listPage(host, sandboxesQuerySchema.parse({ limit: 1000 }), undefined).sandboxes;
+      return listAll(host);
     });
     this.#note("list", outcome);
     if ("ok" in outcome) watch.listed(outcome.ok, before);
@@ -194,9 +179,7 @@ export class FleetClient {
   }
 
   #note(verb: string, outcome: Outcome<unknown>): void {
-    const said = "ok" in outcome ? "ok" : "lost" in outcome ? "lost" : outcome.refused.code;
-    this.#fleet.count("answer", `${verb}: ${said}`);
-    this.#fleet.schedule.say(`${this.#name} got ${verb}: ${said}`);
+    this.#fleet.countOutcome(this.#name, verb, outcome);
   }
 }
 

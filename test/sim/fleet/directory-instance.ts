@@ -3,27 +3,24 @@
  */
 
 import { DirectoryActor } from "../../../src/objects/directory/actor.ts";
+import { listPage } from "../../../src/objects/directory/list.ts";
 import type { SandboxPort } from "../../../src/objects/directory/sandbox-tasks.ts";
 import * as lifecycle from "../../../src/objects/sandbox/lifecycle/lifecycle.ts";
-import { toResult } from "../../../src/objects/shared/to-result.ts";
-import { BaseHost } from "../base-host.ts";
-import { type Outcome, SimulatedObject } from "../simulated-object.ts";
+import { toResult } from "../../../src/objects/shared/result.ts";
+import { sandboxesQuerySchema } from "../../../src/protocol/directory.ts";
+import { Database } from "../database.ts";
+import { BaseHost, type Outcome, SimulatedObject } from "../simulated-object.ts";
 import type { Fleet } from "./fleet.ts";
-import { FleetDeps } from "./object-deps.ts";
-import { type CallTarget, callObject } from "./rpc.ts";
-import { sandboxTarget } from "./sandbox-ports.ts";
+import { type CallTarget, callObject, sandboxTarget } from "./rpc.ts";
 
 type Instance = { host: BaseHost; directory: DirectoryActor };
 
 export class SimulatedDirectory extends SimulatedObject<Instance> {
   readonly name = "the directory";
-  readonly ground: FleetDeps;
   readonly #fleet: Fleet;
 
   constructor(fleet: Fleet) {
-    const ground = new FleetDeps(fleet);
-    super(ground);
-    this.ground = ground;
+    super(fleet, new Database(fleet));
     this.#fleet = fleet;
   }
 
@@ -43,7 +40,7 @@ export class SimulatedDirectory extends SimulatedObject<Instance> {
   }
 
   protected override createInstance(): Instance {
-    const host = new BaseHost(this.ground);
+    const host = new BaseHost(this.#fleet, this.database);
     return { host, directory: new DirectoryActor(host, (id) => this.#port(host, id)) };
   }
 
@@ -83,4 +80,8 @@ export class SimulatedDirectory extends SimulatedObject<Instance> {
         }),
     };
   }
+}
+
+export function listAll(host: BaseHost) {
+  return listPage(host, sandboxesQuerySchema.parse({ limit: 1000 }), undefined).sandboxes;
 }

@@ -5,6 +5,7 @@
 import { PlanActor } from "../../../src/objects/plan/actor.ts";
 import type { ParticipantPort } from "../../../src/objects/plan/ports.ts";
 import type { SandboxActor } from "../../../src/objects/sandbox/actor.ts";
+import type { AnyBreakage } from "../simulation.ts";
 
 const found = {
   /** Members may be added, replaced and removed while a run is open. */
@@ -37,7 +38,7 @@ export const fleetFoundBy: Readonly<Record<FleetBreakage, readonly string[]>> = 
 
 /** The real plan, unless a fault replaces it. */
 export function planActor(
-  breakage: FleetBreakage | undefined,
+  breakage: AnyBreakage | undefined,
   ...made: ConstructorParameters<typeof PlanActor>
 ): PlanActor {
   if (breakage === "members are not frozen") return new UnfrozenPlan(...made);
@@ -69,7 +70,7 @@ class CommittingPlan extends PlanActor {
 
 /** Makes a participant forget which runs have ended. */
 export function breakParticipant(
-  breakage: FleetBreakage | undefined,
+  breakage: AnyBreakage | undefined,
   actor: SandboxActor,
   run: number,
 ): void {
@@ -80,7 +81,7 @@ export function breakParticipant(
   }
 }
 
-export function breakLease(breakage: FleetBreakage | undefined, actor: SandboxActor): void {
+export function breakLease(breakage: AnyBreakage | undefined, actor: SandboxActor): void {
   const state = actor.existing?.lease.state;
   if (breakage !== "a held lease expires" || state?.name !== "held") return;
   const { pinned: _, ...ends } = { ...state, expiresAt: actor.now() + 1_000 };
@@ -89,7 +90,7 @@ export function breakLease(breakage: FleetBreakage | undefined, actor: SandboxAc
 
 /** Takes a missing response for success. */
 export function finishOnce(
-  breakage: FleetBreakage | undefined,
+  breakage: AnyBreakage | undefined,
   member: ParticipantPort,
 ): ParticipantPort {
   if (breakage !== "finishing is tried once") return member;

@@ -3,41 +3,28 @@
  * what happens, and watch.ts and rest.ts for the checks.
  */
 import type { Report } from "../../../src/protocol/directory.ts";
-import { Random } from "../random.ts";
-import { Schedule } from "../schedule.ts";
-import {
-  type CountKind,
-  type SharedWorld,
-  simulationStart,
-  type Violation,
-  Weather,
-  World,
-} from "../world.ts";
+import { World } from "../sandbox/world.ts";
+import { Simulation } from "../simulation.ts";
 import { SimulatedDirectory } from "./directory-instance.ts";
 import type { FleetBreakage } from "./fleet-breakages.ts";
-import { SimulatedPlan } from "./plan-instance.ts";
+import { SimulatedPlan } from "./plan.ts";
 import { callObject } from "./rpc.ts";
 import { Watch } from "./watch.ts";
 
 export const tenant = "sim";
 
-export class Fleet {
-  readonly random: Random;
-  readonly schedule: Schedule;
-  readonly weather = new Weather();
-  readonly counts = new Map<string, number>();
+export class Fleet extends Simulation {
   readonly sandboxes = new Map<string, World>();
   readonly directory: SimulatedDirectory;
   readonly watch: Watch;
-  readonly breakage: FleetBreakage | undefined;
-  violation: Violation | undefined;
+  protected override readonly slowDelayMaxMs = 12_000;
+  protected override readonly rareDelayMaxMs = 2_000;
+  protected override readonly stepsMax = 120_000;
   readonly #plans = new Map<string, SimulatedPlan>();
   #ids = 0;
 
   constructor(seed: number, breakage?: FleetBreakage) {
-    this.random = new Random(seed);
-    this.schedule = new Schedule(this.random, simulationStart);
-    this.breakage = breakage;
+    super(seed, breakage);
     this.watch = new Watch(this);
     this.directory = new SimulatedDirectory(this);
   }
@@ -51,17 +38,11 @@ export class Fleet {
   sandbox(id: string): World {
     const known = this.sandboxes.get(id);
     if (known !== undefined) return known;
-    const shared: SharedWorld = {
-      random: this.random,
-      schedule: this.schedule,
-      weather: this.weather,
-      counts: this.counts,
-      sendReport: (report, from) =>
-        callObject(this, from, this.directory, "a report", (it) =>
-          it.applyReport(this.#ordered(report)),
-        ),
-    };
-    const world = new World(0, undefined, shared);
+    const world = new World(0, undefined, this);
+    world.sendReport = (report, from) =>
+      callObject(this, from, this.directory, "a report", (directory) =>
+        directory.applyReport(this.#ordered(report)),
+      );
     this.sandboxes.set(id, world);
     return world;
   }
@@ -80,27 +61,19 @@ export class Fleet {
     return made;
   }
 
+  /** All objects of the history. */
+  get objects() {
+    const sandboxes = [...this.sandboxes.values()].map(({ object }) => object);
+    return [this.directory, ...this.plans, ...sandboxes];
+  }
+
   get plans(): SimulatedPlan[] {
     return [...this.#plans.values()];
   }
 
-  sleep(ms: number, what: string): Promise<void> {
-    return new Promise((resolve) => this.schedule.after(ms, what, resolve));
-  }
-
-  count(kind: CountKind, name: string): void {
-    const key = `${kind}: ${name}`;
-    this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
-  }
-
-  fail(rule: string, message: string): void {
-    this.violation ??= { rule, message };
-    this.schedule.say(`BROKEN: ${rule}: ${message}`);
-  }
-
-  stepped(): void {
+  protected override onStep(): void {
     for (const [id, world] of this.sandboxes) {
-      world.observer.onStep();
+      world.onStep();
       if (world.violation === undefined) continue;
       this.fail(world.violation.rule, `${id.slice(0, 4)}: ${world.violation.message}`);
     }
@@ -108,7 +81,7 @@ export class Fleet {
 
   close(): void {
     for (const world of this.sandboxes.values()) world.database.close();
-    for (const plan of this.#plans.values()) plan.ground.database.close();
-    this.directory.ground.database.close();
+    for (const plan of this.#plans.values()) plan.database.close();
+    this.directory.database.close();
   }
 }

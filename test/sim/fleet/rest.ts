@@ -4,22 +4,20 @@
  */
 import type { PlanRecord, Run } from "../../../src/core/plan/record.ts";
 import { isEnding } from "../../../src/core/sandbox/step.ts";
-import { listPage } from "../../../src/objects/directory/list.ts";
 import * as names from "../../../src/objects/directory/plans.ts";
 import { listRows } from "../../../src/objects/sandbox/lifecycle/checkpoint-rows.ts";
-import { sandboxesQuerySchema } from "../../../src/protocol/directory.ts";
-import { BaseHost } from "../base-host.ts";
-import { SandboxHost } from "../sandbox-host.ts";
-import type { World } from "../world.ts";
+import { SandboxHost } from "../sandbox/sandbox.ts";
+import type { World } from "../sandbox/world.ts";
+import { BaseHost } from "../simulated-object.ts";
 import { FleetClient } from "./clients.ts";
-import { drive } from "./drive.ts";
+import { listAll } from "./directory-instance.ts";
 import type { Fleet } from "./fleet.ts";
-import type { SimulatedPlan } from "./plan-instance.ts";
+import type { SimulatedPlan } from "./plan.ts";
 
 const minute = 60_000;
 
 export async function checkRest(fleet: Fleet): Promise<void> {
-  await drive(fleet, () => false, 40 * minute);
+  await fleet.settle(40 * minute);
   if (fleet.violation !== undefined) return;
   checkPlans(fleet);
   checkParticipants(fleet);
@@ -54,7 +52,7 @@ function checkPlans(fleet: Fleet): void {
 /** A plan has its name exactly while it exists. */
 function checkName(fleet: Fleet, { name, status, createdAt }: PlanRecord): void {
   const given = names.planCreatedAt(
-    fleet.directory.host ?? new BaseHost(fleet.directory.ground),
+    fleet.directory.host ?? new BaseHost(fleet, fleet.directory.database),
     name,
   );
   if (status === "removing" || (status === "here" && given !== createdAt)) {
@@ -75,20 +73,12 @@ function checkAtomicity(fleet: Fleet, plan: string, run: Run): void {
       .filter((result) => result?.error?.code !== "sandbox_destroyed")
       .map((result) => result?.outcome),
   );
-  for (const all of ["committed", "rolled_back"] as const) {
-    if (outcomes.has(all) && outcomes.has("aborted")) {
-      fleet.fail(
-        "all or nothing",
-        `${plan}, run ${run.n}: ${JSON.stringify(run.parts.map(({ ended }) => ended))}`,
-      );
-    }
-  }
-  if (run.decision?.go === true && run.kind === "commit" && outcomes.has("failed")) {
-    fleet.fail(
-      "all or nothing",
-      `${plan}, run ${run.n}: ${JSON.stringify(run.parts.map(({ ended }) => ended))}`,
-    );
-  }
+  const isPartly =
+    outcomes.has("aborted") && (outcomes.has("committed") || outcomes.has("rolled_back"));
+  const isUnkept = run.decision?.go === true && run.kind === "commit" && outcomes.has("failed");
+  if (!isPartly && !isUnkept) return;
+  const ends = JSON.stringify(run.parts.map(({ ended }) => ended));
+  fleet.fail("all or nothing", `${plan}, run ${run.n}: ${ends}`);
 }
 
 function checkMember(fleet: Fleet, plan: PlanRecord, member: PlanRecord["members"][number]): void {
@@ -159,28 +149,20 @@ function checkCheckpoints(fleet: Fleet, id: string, world: World): void {
 }
 
 async function checkLists(fleet: Fleet): Promise<void> {
-  let isDone = false;
-  void fleet.directory
-    .call(
-      "the last list",
-      (_actor, host) =>
-        listPage(host, sandboxesQuerySchema.parse({ limit: 1000 }), undefined).sandboxes,
-    )
-    .then((outcome) => {
-      isDone = true;
-      if (!("ok" in outcome)) return fleet.fail("lists can be had", JSON.stringify(outcome));
-      const said = new Map(outcome.ok.map(({ id, state }) => [id, state]));
-      for (const [id, { observer }] of fleet.sandboxes) {
-        const state = observer.facts?.sandbox.state.name;
-        const shown = state === "destroyed" ? undefined : state;
-        if (said.get(id) !== shown) {
-          fleet.fail("lists say what is", `${id} is ${state}, listed as ${said.get(id)}`);
-        }
+  const list = async () => {
+    const outcome = await fleet.directory.call("the last list", (_actor, host) => listAll(host));
+    if (!("ok" in outcome)) return fleet.fail("lists can be had", JSON.stringify(outcome));
+    const listed = new Map(outcome.ok.map(({ id, state }) => [id, state]));
+    for (const [id, { observer }] of fleet.sandboxes) {
+      const state = observer.facts?.sandbox.state.name;
+      const shown = state === "destroyed" ? undefined : state;
+      if (listed.get(id) !== shown) {
+        fleet.fail("lists say what is", `${id} is ${state}, listed as ${listed.get(id)}`);
       }
-      checkScopes(fleet);
-    });
-  await drive(fleet, () => isDone, minute);
-  if (!isDone) fleet.fail("lists can be had", "no answer");
+    }
+    checkScopes(fleet);
+  };
+  if (!(await fleet.finishes(list(), minute))) fleet.fail("lists can be had", "no answer");
 }
 
 function checkScopes(fleet: Fleet): void {
@@ -198,13 +180,12 @@ function checkScopes(fleet: Fleet): void {
 /** What is left of the plan can be committed, worked on, and brought back, to the byte. */
 async function checkUse(fleet: Fleet, plan: SimulatedPlan): Promise<void> {
   const auditor = new FleetClient(fleet, "auditor");
-  let isDone = false;
   const use = async () => {
     const record = plan.record;
     for (const { sandbox, key } of record?.members ?? []) {
       const state = fleet.sandboxes.get(sandbox)?.observer.facts?.sandbox.state;
       if (state === undefined || isEnding(state)) {
-        await auditor.act({
+        await auditor.perform({
           type: "remove",
           plan: numberOf(plan),
           key: Number(key.slice(1)),
@@ -245,15 +226,12 @@ async function checkUse(fleet: Fleet, plan: SimulatedPlan): Promise<void> {
     }
     fleet.count("outcome", "a plan was used again");
   };
-  void use().then(() => {
-    isDone = true;
-  });
-  await drive(fleet, () => isDone, 30 * minute);
+  const isDone = await fleet.finishes(use(), 30 * minute);
   if (!isDone) fleet.fail("a plan can be used again", "nobody answered");
 }
 
 function ended(plan: SimulatedPlan): Run[] {
-  return plan.ground.database
+  return plan.database
     .sql<{ n: number }>("SELECT n FROM run ORDER BY n")
     .flatMap(({ n }) => plan.runOf(n) ?? []);
 }

@@ -3,6 +3,7 @@
  * list, so that a failing history can be shrunk.
  */
 import { Random } from "../random.ts";
+import type { Step as AnyStep } from "../steps.ts";
 
 export type Action =
   | { type: "find"; scope: number; onExisting: "reuse" | "replace"; force?: boolean }
@@ -26,23 +27,7 @@ export type Action =
   | { type: "break" | "pause"; which: number }
   | { type: "destroy"; which: number; force: boolean };
 
-export type FaultName =
-  | "plan crashes"
-  | "plan is forgotten"
-  | "directory crashes"
-  | "sandbox crashes"
-  | "sandbox is forgotten"
-  | "container dies"
-  | "engine is away"
-  | "engine refuses"
-  | "messages are lost"
-  | "messages are slow"
-  | "questions come twice"
-  | "alarms are late";
-
-export type Step =
-  | { kind: "action"; client: number; restMs: number; action: Action }
-  | { kind: "fault"; atMs: number; fault: FaultName; ms: number; size: number };
+type Step = AnyStep<Action, FaultName>;
 
 export type Script = {
   seed: number;
@@ -52,7 +37,7 @@ export type Script = {
   steps: Step[];
 };
 
-export const faultNames: readonly [FaultName, ...FaultName[]] = [
+export const faultNames = [
   "plan crashes",
   "plan is forgotten",
   "directory crashes",
@@ -65,7 +50,9 @@ export const faultNames: readonly [FaultName, ...FaultName[]] = [
   "messages are slow",
   "questions come twice",
   "alarms are late",
-];
+] as const;
+
+export type FaultName = (typeof faultNames)[number];
 
 /** Crashes of who decides are what two phases are for. */
 const drawn: readonly [FaultName, ...FaultName[]] = [

@@ -3,43 +3,35 @@
  * may be lost.
  */
 
-import { BerthError } from "../../src/protocol/errors.ts";
-import { agentHeaders, agentProtocol } from "../../src/protocol/internal/agent.ts";
-import { limits } from "../../src/protocol/limits.ts";
-import type { ContainerRuntime } from "../../src/runtime/runtime.ts";
+import { BerthError } from "../../../src/protocol/errors.ts";
+import { agentHeaders, agentProtocol } from "../../../src/protocol/internal/agent.ts";
+import { limits } from "../../../src/protocol/limits.ts";
+import type { ContainerRuntime } from "../../../src/runtime/runtime.ts";
 import type { AgentReply, SimAgent } from "./agent.ts";
-import type { SandboxHost } from "./sandbox-host.ts";
+import type { SandboxHost } from "./sandbox.ts";
 import type { World } from "./world.ts";
 
 const engineAnswerMs = 2_000;
 
 export function runtimeOver(world: World, host: SandboxHost): ContainerRuntime {
-  const engine = world.engine;
+  const { engine } = world;
+  const send = <T>(verb: string, limitMs: number, work: () => Promise<T>) =>
+    sendVerb(world, host, { name: verb, limitMs, work });
+  const { startTimeoutMs, destroyTimeoutMs, snapshotTimeoutMs, changesTimeoutMs } = limits;
   return {
     keepsFiles: true,
     savesFiles: true,
     comparesTrees: true,
     filtersHosts: false,
-    start: (options) =>
-      sendVerb(world, host, "start", limits.startTimeoutMs, () => engine.start(options)),
-    destroy: (files) =>
-      sendVerb(world, host, `destroy ${files}`, limits.destroyTimeoutMs, () =>
-        engine.destroy(files),
-      ),
     agent: (_address, input, init) => exchange(world, host, new Request(input, init)),
     signal: unused,
-    monitor: (startId, waitMs) =>
-      sendVerb(world, host, "monitor", waitMs, () => engine.monitor(startId)),
-    snapshot: (snapshotId) =>
-      sendVerb(world, host, "snapshot", limits.snapshotTimeoutMs, () =>
-        engine.snapshot(snapshotId),
-      ),
+    start: (options) => send("start", startTimeoutMs, () => engine.start(options)),
+    destroy: (files) => send(`destroy ${files}`, destroyTimeoutMs, () => engine.destroy(files)),
+    monitor: (startId, waitMs) => send("monitor", waitMs, () => engine.monitor(startId)),
+    snapshot: (id) => send("snapshot", snapshotTimeoutMs, () => engine.snapshot(id)),
     removeSnapshot: (handle) =>
-      sendVerb(world, host, "remove a snapshot", limits.snapshotTimeoutMs, () =>
-        engine.removeSnapshot(handle),
-      ),
-    changes: (call) =>
-      sendVerb(world, host, "changes", limits.changesTimeoutMs, () => engine.changes(call)),
+      send("remove a snapshot", snapshotTimeoutMs, () => engine.removeSnapshot(handle)),
+    changes: (call) => send("changes", changesTimeoutMs, () => engine.changes(call)),
   };
 }
 
@@ -51,9 +43,7 @@ function unused(): never {
 function sendVerb<T>(
   world: World,
   host: SandboxHost,
-  name: string,
-  limitMs: number,
-  work: () => Promise<T>,
+  { name, limitMs, work }: { name: string; limitMs: number; work: () => Promise<T> },
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const waitLimitMs = limitMs + engineAnswerMs;

@@ -2,9 +2,9 @@
  * The invariants of leases: fences grow, turns come in order of arrival, no waiter is lost, and no other work runs
  * next to a holder. It sees only the rows before and after each commit.
  */
-import type { Lease, Waiter } from "../../src/core/lease/lease.ts";
-import { isEnding } from "../../src/core/sandbox/step.ts";
-import type { Facts } from "../../src/objects/sandbox/store.ts";
+import type { Lease, Waiter } from "../../../src/core/lease/lease.ts";
+import { isEnding } from "../../../src/core/sandbox/step.ts";
+import type { Facts } from "../../../src/objects/sandbox/store.ts";
 import type { Command } from "./agent.ts";
 import type { World } from "./world.ts";
 
@@ -23,7 +23,7 @@ export class LeaseWatch {
 
   /** A client got the grant: from here on a crash must not undo it. */
   recordGrant(fence: number, token: string): void {
-    this.#world.observer.grants++;
+    this.#world.count("lease", "grant received");
     this.#toldFence = Math.max(this.#toldFence, fence);
     const known = this.#toldGrants.get(fence);
     if (known !== undefined && known !== token) {

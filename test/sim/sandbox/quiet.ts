@@ -2,17 +2,16 @@
  * What must hold at the end, after faults have stopped and time has passed: no call waits, the copy of the metadata
  * is true, the lease is available, commands run, and a destroyed sandbox leaves nothing.
  */
-import { isEnding } from "../../src/core/sandbox/step.ts";
-import { limits } from "../../src/protocol/limits.ts";
+import { isEnding } from "../../../src/core/sandbox/step.ts";
+import { limits } from "../../../src/protocol/limits.ts";
 import { Client } from "./clients.ts";
-import { drive } from "./drive.ts";
 import type { World } from "./world.ts";
 
 const minute = 60_000;
 const settleMs = 30 * minute;
 
 export async function checkQuiet(world: World): Promise<void> {
-  await drive(world, () => false, settleMs);
+  await world.settle(settleMs);
   if (world.violation !== undefined) return;
   checkRest(world);
   checkCopy(world);
@@ -88,9 +87,9 @@ function checkEvents(world: World): void {
 async function checkForgotten(world: World): Promise<void> {
   if (world.engine.hasContainer) world.fail("destroyed is final", "it has a container");
   if (world.engine.hasFiles) world.fail("destroyed is final", "it has files");
-  await drive(world, () => world.observer.facts === undefined, limits.tombstoneMs + 60 * minute);
+  await world.drive(() => world.observer.facts === undefined, limits.tombstoneMs + 60 * minute);
   if (world.violation !== undefined) return;
-  await drive(world, () => false, minute);
+  await world.settle(minute);
   if (world.observer.facts !== undefined || world.database.alarm !== undefined) {
     world.fail("nothing is left", "the tombstone stays");
   } else world.count("outcome", "a tombstone ended");
@@ -99,9 +98,8 @@ async function checkForgotten(world: World): Promise<void> {
 async function checkUse(world: World): Promise<void> {
   const client = new Client(world, "auditor");
   const terms = { type: "lease", ttlMs: 30_000, waitMs: 25_000, queueMs: 25_000 } as const;
-  let isDone = false;
   const use = async () => {
-    const rest = { hasTicket: true, inner: [], end: "release", leavesQueue: false } as const;
+    const rest = { hasTicket: true, end: "release", leavesQueue: false } as const;
     const granted = await client.acquire("auditor", { ...terms, ...rest, inner: [] });
     if (granted === undefined) return world.fail("a lease can be had again", "it was refused");
     const command = { type: "exec", runMs: 10, mayWake: true } as const;
@@ -117,9 +115,7 @@ async function checkUse(world: World): Promise<void> {
       world.fail("work runs again", refused ?? "the answer was lost");
     }
     await client.release("auditor", granted.token, false);
-    isDone = true;
   };
-  void use();
-  await drive(world, () => isDone, 10 * minute);
+  const isDone = await world.finishes(use(), 10 * minute);
   if (!isDone) world.fail("a lease can be had again", "nobody answered");
 }

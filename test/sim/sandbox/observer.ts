@@ -2,13 +2,13 @@
  * The invariants, checked at each commit, at each move of the agent and the engine, and after each step. See quiet.ts
  * for what must hold at the end, and lease-watch.ts for leases.
  */
-import { earliest } from "../../src/core/deadline.ts";
-import { leaseDeadline } from "../../src/core/lease/deadline.ts";
-import { sandboxDeadline } from "../../src/core/sandbox/pending.ts";
-import type { SandboxActor } from "../../src/objects/sandbox/actor.ts";
-import { type Facts, load } from "../../src/objects/sandbox/store.ts";
-import type { Report } from "../../src/protocol/directory.ts";
-import type { AgentMetadata } from "../../src/protocol/internal/agent.ts";
+import { earliest } from "../../../src/core/deadline.ts";
+import { leaseDeadline } from "../../../src/core/lease/deadline.ts";
+import { sandboxDeadline } from "../../../src/core/sandbox/pending.ts";
+import type { SandboxActor } from "../../../src/objects/sandbox/actor.ts";
+import { type Facts, load } from "../../../src/objects/sandbox/store.ts";
+import type { Report } from "../../../src/protocol/directory.ts";
+import type { AgentMetadata } from "../../../src/protocol/internal/agent.ts";
 import type { Command, SimAgent } from "./agent.ts";
 import { KeyWatch } from "./key-watch.ts";
 import { LeaseWatch } from "./lease-watch.ts";
@@ -33,7 +33,6 @@ export class Observer {
   readonly #reports = new Map<number, string>();
   #toldVersion = 0;
   readonly #toldMaps = new Map<number, string>();
-  grants = 0;
 
   constructor(world: World) {
     this.#world = world;

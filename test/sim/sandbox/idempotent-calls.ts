@@ -3,8 +3,8 @@
  * after that.
  */
 
+import type { Outcome } from "../simulated-object.ts";
 import type { Exec } from "./script.ts";
-import type { Outcome } from "./sim-sandbox.ts";
 import type { World } from "./world.ts";
 
 const triesMax = 12;

@@ -3,10 +3,15 @@
  * it. See wire.ts for the connection to it.
  */
 
-import type { Changes, ChangesCall } from "../../src/protocol/changes.ts";
-import { BerthError } from "../../src/protocol/errors.ts";
-import type { ContainerExit, SavedTree, Started, StartOptions } from "../../src/runtime/runtime.ts";
-import { changesBetween, type TreeEntries } from "../fakes/changes.ts";
+import type { Changes, ChangesCall } from "../../../src/protocol/changes.ts";
+import { BerthError } from "../../../src/protocol/errors.ts";
+import type {
+  ContainerExit,
+  SavedTree,
+  Started,
+  StartOptions,
+} from "../../../src/runtime/runtime.ts";
+import { changesBetween, type TreeEntries } from "../../fakes/changes.ts";
 import { SimAgent } from "./agent.ts";
 import type { World } from "./world.ts";
 

@@ -2,8 +2,9 @@
  * What happens in a run, generated from its seed in advance: what each client does, and which fault comes when. A
  * plan is a list, so that a failure can be repeated with fewer steps (shrink.ts).
  */
-import type { SandboxSpec } from "../../src/core/sandbox/record.ts";
-import { Random } from "./random.ts";
+import type { SandboxSpec } from "../../../src/core/sandbox/record.ts";
+import { Random } from "../random.ts";
+import type { Step } from "../steps.ts";
 
 export type Exec = {
   type: "exec";
@@ -43,31 +44,17 @@ export type Action =
   | { type: "patch"; key: string; value: string | null; isMatched: boolean }
   | { type: "put"; value: string };
 
-export type FaultName =
-  | "crash"
-  | "forgotten instance"
-  | "crash after a commit"
-  | "crash with the container"
-  | "container dies"
-  | "agent restarts"
-  | "agent is silent"
-  | "engine is away"
-  | "engine restarts"
-  | "engine refuses"
-  | "messages are lost"
-  | "messages are slow"
-  | "bodies are late"
-  | "alarms are late"
-  | "clock steps"
-  | "clock steps back";
+export type FaultName = (typeof faultNames)[number];
 
-export type Step =
-  | { kind: "action"; client: number; restMs: number; action: Action }
-  | { kind: "fault"; atMs: number; fault: FaultName; ms: number; size: number };
+export type Plan = {
+  seed: number;
+  spec: SandboxSpec;
+  clients: number;
+  steps: Step<Action, FaultName>[];
+};
 
-export type Plan = { seed: number; spec: SandboxSpec; clients: number; steps: Step[] };
-
-const faultNames: [FaultName, ...FaultName[]] = [
+/** Names that appear twice are picked more often. */
+const faultNames = [
   "crash",
   "crash",
   "forgotten instance",
@@ -89,12 +76,12 @@ const faultNames: [FaultName, ...FaultName[]] = [
   "alarms are late",
   "clock steps",
   "clock steps back",
-];
+] as const;
 
 export function planOf(seed: number): Plan {
   const random = new Random(seed * 7919 + 1);
   const clients = random.between(3, 8);
-  const steps: Step[] = [];
+  const steps: Plan["steps"] = [];
   for (let client = 0; client < clients; client++) {
     for (let left = random.between(2, 7); left > 0; left--) {
       const restMs = random.chance(0.8) ? random.between(0, 400) : random.between(0, 40_000);
@@ -125,7 +112,7 @@ function withKeys(plan: Plan): Plan {
     action.type === "exec" && random.chance(0.7)
       ? { ...action, key: { repeats: random.between(0, 3), atOnce: random.pick([1, 1, 2, 4]) } }
       : action;
-  const steps = plan.steps.map((step): Step => {
+  const steps = plan.steps.map((step): Plan["steps"][number] => {
     if (step.kind !== "action") return step;
     const { action } = step;
     if (action.type !== "lease") return { ...step, action: withKey(action) };

@@ -1,5 +1,5 @@
 /**
- * A plan of a fleet history: the real actor over rows in memory, with its calls to other objects. See sandbox-ports.ts for
+ * A plan of a fleet history: the real actor over rows in memory, with its calls to other objects. See rpc.ts for
  * its participants.
  */
 import type { PlanIdentity } from "../../../src/core/plan/lifetime.ts";
@@ -7,39 +7,38 @@ import type { PlanRecord, Run } from "../../../src/core/plan/record.ts";
 import * as names from "../../../src/objects/directory/plans.ts";
 import type { PlanActor } from "../../../src/objects/plan/actor.ts";
 import { loadRun } from "../../../src/objects/plan/history.ts";
+import { putPlan } from "../../../src/objects/plan/members.ts";
 import type { PlanPorts } from "../../../src/objects/plan/ports.ts";
 import { loadPlan } from "../../../src/objects/plan/rows.ts";
-import { toResult } from "../../../src/objects/shared/to-result.ts";
-import { BaseHost } from "../base-host.ts";
-import { SimulatedObject } from "../simulated-object.ts";
+import { toResult } from "../../../src/objects/shared/result.ts";
+import { BerthError } from "../../../src/protocol/errors.ts";
+import { Database } from "../database.ts";
+import { BaseHost, type Outcome, SimulatedObject } from "../simulated-object.ts";
 import { type Fleet, tenant } from "./fleet.ts";
 import { finishOnce, planActor } from "./fleet-breakages.ts";
-import { FleetDeps } from "./object-deps.ts";
-import { callObject } from "./rpc.ts";
-import { participantPort } from "./sandbox-ports.ts";
+import { callObject, participantPort } from "./rpc.ts";
+
+const roundsMax = 4;
 
 type Instance = { host: BaseHost; plan: PlanActor };
 
 export class SimulatedPlan extends SimulatedObject<Instance> {
   readonly name: string;
-  readonly ground: FleetDeps;
   readonly #fleet: Fleet;
 
   constructor(fleet: Fleet, name: string) {
-    const ground = new FleetDeps(fleet);
-    super(ground);
-    this.ground = ground;
+    super(fleet, new Database(fleet));
     this.name = name;
     this.#fleet = fleet;
   }
 
   /** The record as its rows have it. */
   get record(): PlanRecord | undefined {
-    return loadPlan(new BaseHost(this.ground))?.plan;
+    return loadPlan(new BaseHost(this.#fleet, this.database))?.plan;
   }
 
   runOf(n: number): Run | null {
-    return loadRun(new BaseHost(this.ground), n);
+    return loadRun(new BaseHost(this.#fleet, this.database), n);
   }
 
   /** Calls the plan that was given its name at this time. */
@@ -53,7 +52,7 @@ export class SimulatedPlan extends SimulatedObject<Instance> {
   }
 
   protected override createInstance(): Instance {
-    const host = new BaseHost(this.ground);
+    const host = new BaseHost(this.#fleet, this.database);
     return { host, plan: planActor(this.#fleet.breakage, host, this.#ports(host)) };
   }
 
@@ -84,4 +83,43 @@ export class SimulatedPlan extends SimulatedObject<Instance> {
       }),
     };
   }
+}
+
+/** Creates the plan unless it exists. */
+export async function ensurePlan(fleet: Fleet, number: number): Promise<boolean> {
+  const plan = fleet.plan(`p${number}`);
+  for (let round = 0; round < roundsMax; round++) {
+    const given = await fleet.directory.call(`give the name ${plan.name}`, (_directory, host) =>
+      names.putPlanName(host, plan.name),
+    );
+    if (!("ok" in given)) return false;
+    if (given.ok.made) fleet.count("outcome", "a plan was named");
+    const put = await plan.call("put", given.ok.createdAt, putPlan);
+    if (!("ok" in put)) return false;
+    if (put.ok !== "again") return true;
+  }
+  return false;
+}
+
+/** Calls a plan that exists. */
+export async function callPlan<T>(
+  fleet: Fleet,
+  number: number,
+  what: string,
+  work: (plan: PlanActor, identity: PlanIdentity) => T | Promise<T>,
+): Promise<Outcome<T>> {
+  const plan = fleet.plan(`p${number}`);
+  const name = await fleet.directory.call(`look up ${plan.name}`, (_directory, host) =>
+    names.planCreatedAt(host, plan.name),
+  );
+  if (!("ok" in name)) return name;
+  const createdAt = name.ok;
+  if (createdAt === undefined) {
+    return { refused: new BerthError("not_found", "No such plan for this key.") };
+  }
+  return plan.call(what, createdAt, (actor, identity) => {
+    // A removal opens the plan itself: a repeated one waits for the same end.
+    if (what !== "end") actor.open(identity);
+    return work(actor, identity);
+  });
 }

@@ -3,10 +3,14 @@
  * the real one. See wire.ts for the connection to it.
  */
 
-import type { ErrorCode } from "../../src/protocol/errors.ts";
-import type { AgentFence, AgentFenced, AgentMetadata } from "../../src/protocol/internal/agent.ts";
-import { agentHeaders, agentPaths } from "../../src/protocol/internal/agent.ts";
-import { limits } from "../../src/protocol/limits.ts";
+import type { ErrorCode } from "../../../src/protocol/errors.ts";
+import type {
+  AgentFence,
+  AgentFenced,
+  AgentMetadata,
+} from "../../../src/protocol/internal/agent.ts";
+import { agentHeaders, agentPaths } from "../../../src/protocol/internal/agent.ts";
+import { limits } from "../../../src/protocol/limits.ts";
 import type { World } from "./world.ts";
 
 /** What a client puts into its command: the owner, the duration, and the idempotency key. */

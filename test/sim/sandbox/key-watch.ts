@@ -2,7 +2,7 @@
  * The invariants of idempotency keys: no key runs twice, its result is always the same, and an acknowledged result
  * stays. Sees only what starts in an agent and what callers get.
  */
-import { limits } from "../../src/protocol/limits.ts";
+import { limits } from "../../../src/protocol/limits.ts";
 import type { Command } from "./agent.ts";
 import type { World } from "./world.ts";
 

@@ -2,16 +2,17 @@
  * The clients of a plan, each with its steps in order: they send requests, repeat lost ones, and give up. See
  * observer.ts and quiet.ts for what must hold.
  */
-import { exec } from "../../src/objects/sandbox/calls/exec.ts";
-import * as leases from "../../src/objects/sandbox/lease/leases.ts";
-import * as lifecycle from "../../src/objects/sandbox/lifecycle/lifecycle.ts";
-import * as metadata from "../../src/objects/sandbox/metadata.ts";
-import type { LeaseGranted } from "../../src/protocol/lease.ts";
-import type { MetadataAnswer } from "../../src/protocol/metadata.ts";
+import { exec } from "../../../src/objects/sandbox/calls/exec.ts";
+import * as leases from "../../../src/objects/sandbox/lease/leases.ts";
+import * as lifecycle from "../../../src/objects/sandbox/lifecycle/lifecycle.ts";
+import * as metadata from "../../../src/objects/sandbox/metadata.ts";
+import type { LeaseGranted } from "../../../src/protocol/lease.ts";
+import type { MetadataAnswer } from "../../../src/protocol/metadata.ts";
+import type { Outcome } from "../simulated-object.ts";
+import { performActions } from "../steps.ts";
 import type { CommandSpec } from "./agent.ts";
 import { repeatUntilKnown } from "./idempotent-calls.ts";
 import type { Action, Exec, LeaseStep, Plan } from "./script.ts";
-import type { Outcome } from "./sim-sandbox.ts";
 import type { World } from "./world.ts";
 
 const triesMax = 40;
@@ -20,15 +21,7 @@ const triesMax = 40;
 export async function serveClients(world: World, plan: Plan): Promise<void> {
   await create(world, plan);
   const clients = Array.from({ length: plan.clients }, (_, client) => new Client(world, client));
-  await Promise.all(
-    clients.map(async (client, index) => {
-      for (const step of plan.steps) {
-        if (step.kind !== "action" || step.client !== index) continue;
-        await world.sleep(step.restMs, `client ${index} continues`);
-        await client.perform(step.action);
-      }
-    }),
-  );
+  await performActions(world, plan.steps, clients);
 }
 
 async function create(world: World, { spec }: Plan): Promise<void> {
@@ -181,17 +174,14 @@ export class Client {
       maxOutputBytes: 0,
       encoding: "utf8" as const,
     };
-    const outcome = await this.#world.object.call(
-      `${owner} runs ${runMs} ms`,
-      async (actor, log) => {
-        const alone = { waitMs: isAlone ? waitMs : undefined, holder: owner };
-        const caller = { token, ...alone, mayWake, key };
-        const reply = await exec(actor, log, call, caller, "sim");
-        if (reply instanceof Response) return this.#read(reply, leaveAfterMs);
-        this.#world.observer.recordRefusal(actor, owner, codeIn(reply.json));
-        return reply.json;
-      },
-    );
+    const outcome = await this.#world.object.call(`${owner} runs ${runMs} ms`, async (actor) => {
+      const alone = { waitMs: isAlone ? waitMs : undefined, holder: owner };
+      const caller = { token, ...alone, mayWake, key };
+      const reply = await exec({ actor, caller, requestId: "sim" }, call);
+      if (reply instanceof Response) return this.#read(reply, leaveAfterMs);
+      this.#world.observer.recordRefusal(actor, owner, codeIn(reply.json));
+      return reply.json;
+    });
     const code = "ok" in outcome ? codeIn(outcome.ok) : undefined;
     if (code !== undefined) this.#world.count("answer", `exec: ${code}`);
     else this.#note("exec", outcome);
@@ -259,9 +249,7 @@ export class Client {
   }
 
   #note(verb: string, outcome: Outcome<unknown>): void {
-    const said = "ok" in outcome ? "ok" : "lost" in outcome ? "lost" : outcome.refused.code;
-    this.#world.count("answer", `${verb}: ${said}`);
-    this.#world.schedule.say(`${this.#name} got: ${verb}: ${said}`);
+    this.#world.countOutcome(this.#name, verb, outcome);
   }
 }
 
