@@ -2,14 +2,13 @@
  * Declares what a command is: name, arguments, options, examples and action. See program.ts for parsing and commands.ts
  * for the list.
  */
-import type { Option } from "./args/option.ts";
-import type { Positional } from "./args/positional.ts";
+import type { Option, Positional } from "./args/option.ts";
 import type { Context } from "./context.ts";
 
 type Options = Record<string, Option<unknown>>;
 type Positionals = Record<string, Positional<unknown>>;
 
-export type Values<D> = {
+type Values<D> = {
   [K in keyof D]: D[K] extends Option<infer T> ? T : D[K] extends Positional<infer T> ? T : never;
 };
 
@@ -25,7 +24,7 @@ type Declaration<P, O> = {
   examples: [what: string, line: string][];
   /** Everything after the first argument belongs to another command: `berth exec ls -l`. */
   passThrough?: boolean;
-  /** true: the command handles Ctrl-C and TERM itself; otherwise they end it at once. */
+  /** true: the command ends itself when `context.interrupts` says so; otherwise an interrupt ends it at once. */
   ownSignals?: boolean;
   /** The help for `--json`, where it is not one document. */
   json?: string;

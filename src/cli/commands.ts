@@ -11,14 +11,12 @@ import { lockCommand } from "./commands/lock.ts";
 import { loginCommand } from "./commands/login.ts";
 import { logsCommand } from "./commands/logs.ts";
 import { openCommand } from "./commands/open.ts";
-import { pauseCommand } from "./commands/pause.ts";
+import { pauseCommand, resumeCommand } from "./commands/pause.ts";
 import { planCommand } from "./commands/plan.ts";
 import { psCommand } from "./commands/ps.ts";
 import { pushCommand } from "./commands/push.ts";
-import { resetCommand } from "./commands/reset.ts";
-import { resumeCommand } from "./commands/resume.ts";
 import { runCommand } from "./commands/run.ts";
-import { startCommand } from "./commands/start.ts";
+import { resetCommand, startCommand } from "./commands/start.ts";
 import { stopCommand } from "./commands/stop.ts";
 import { versionCommand } from "./commands/version.ts";
 

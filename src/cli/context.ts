@@ -4,6 +4,7 @@
 import { WebSocket } from "ws";
 import { type Berth, connect } from "../client/index.ts";
 import { Failure } from "./failure.ts";
+import { Interrupts } from "./interrupts.ts";
 import { Output } from "./output/output.ts";
 import { Progress } from "./output/progress.ts";
 import { findServer, type Server } from "./server/find-server.ts";
@@ -26,6 +27,7 @@ export class Context {
   readonly tty: boolean;
   readonly output: Output;
   readonly progress: Progress;
+  readonly interrupts = new Interrupts();
   readonly #world: HostProcess;
   #server: Server | undefined;
   #berth: Berth | undefined;

@@ -4,11 +4,12 @@
 import { CommanderError } from "commander";
 import { asBerthError } from "../protocol/errors.ts";
 import { hintFor, hintForSystem } from "./hints.ts";
+import { Interrupted } from "./interrupts.ts";
 import type { Output } from "./output/output.ts";
 
 type FailureOptions = {
   /** The next step, in one line. */
-  hint?: string;
+  hint?: string | undefined;
   code?: string;
   exitCode?: number;
   /** Printed with `--json`. */
@@ -23,7 +24,7 @@ export class Failure extends Error {
   readonly facts: Record<string, unknown>;
 
   constructor(message: string, options: FailureOptions = {}) {
-    super(message, options.cause === undefined ? {} : { cause: options.cause });
+    super(message, { cause: options.cause });
     this.name = "Failure";
     this.hint = options.hint;
     this.code = options.code ?? "command_failed";
@@ -35,13 +36,20 @@ export class Failure extends Error {
 /** Prints the failure and returns the exit code. Nothing else prints failures. */
 export function reportFailure(thrown: unknown, output: Output, command: string): number {
   if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0;
+  if (thrown instanceof Interrupted) return reportInterrupt(thrown, output);
   const { message, hint, code, exitCode, facts } = toFailure(thrown, command);
   if (output.json) {
-    const hinted = hint === undefined ? {} : { hint };
-    output.printJson({ error: { ...facts, code, message, ...hinted } });
+    output.printJson({ error: { ...facts, code, message, hint } });
   } else {
-    output.info(`${output.paint("red", "error:")} ${message}`);
-    if (hint !== undefined) output.info(`${output.paint("cyan", "hint:")} ${hint}`);
+    output.error(message, hint);
+  }
+  return exitCode;
+}
+
+/** Returns the exit code of an interrupt. People get no message: they have caused it. */
+export function reportInterrupt({ signal, exitCode }: Interrupted, output: Output): number {
+  if (output.json && !output.hasDocument) {
+    output.printJson({ error: { code: "interrupted", message: `Ended by ${signal}.`, signal } });
   }
   return exitCode;
 }
@@ -58,11 +66,8 @@ function toFailure(thrown: unknown, command: string): Failure {
   }
   const known = asBerthError(thrown);
   if (known !== undefined) {
-    const hint = hintFor(known.code, command) ?? known.hint;
-    return new Failure(known.message, {
-      ...{ code: known.code, facts: known.facts, exitCode: 1 },
-      ...(hint === undefined ? {} : { hint }),
-    });
+    const { code, facts } = known;
+    return new Failure(known.message, { code, facts, hint: hintFor(code, command) ?? known.hint });
   }
   const system = systemError(thrown);
   if (system !== undefined) {
@@ -81,8 +86,12 @@ export function usageHint(command: string): string {
 }
 
 function toSentence(text: string): string {
-  const sentence = `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+  const sentence = capitalise(text);
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
+}
+
+export function capitalise(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
 function messageOf(thrown: unknown): string {

@@ -3,24 +3,45 @@
  * Does not wake the sandbox.
  */
 import type { SandboxHandle } from "../client/index.ts";
-import { isGenerated } from "../protocol/fields/handle.ts";
+import { handleMessage, handlePattern, isGenerated } from "../protocol/fields/handle.ts";
 import type { Process } from "../protocol/process.ts";
-import { checkProcessName } from "./args/process-name.ts";
 import { Failure } from "./failure.ts";
 import { processesHint } from "./hints.ts";
 
 export async function findProcess(sandbox: SandboxHandle, which?: string): Promise<Process> {
-  if (which !== undefined && isGenerated(checkProcessName(which)))
-    return await sandbox.process(which);
-  const { processes } = await sandbox.processes(which === undefined ? {} : { name: which });
+  if (which === undefined) {
+    const [newest] = (await sandbox.processes()).processes;
+    return newest ?? noProcess("a process");
+  }
+  if (isGenerated(checkProcessName(which))) return await sandbox.process(which);
+  const { processes } = await sandbox.processes({ name: which });
   // A process that failed to start is newer than the one it should have replaced.
-  const running =
-    which === undefined ? undefined : processes.find(({ state }) => state === "running");
-  const found = running ?? processes[0];
-  if (found !== undefined) return found;
-  const what = which === undefined ? "a process" : `a process \`${which}\``;
+  const running = processes.find(({ state }) => state === "running");
+  return running ?? processes[0] ?? noProcess(`a process \`${which}\``);
+}
+
+function noProcess(what: string): never {
   throw new Failure(`The sandbox does not have ${what}.`, {
     hint: processesHint,
     code: "no_process",
+  });
+}
+
+/** Checked before anything is sent. */
+export function checkProcessName(name: string): string {
+  if (!handlePattern.test(name)) throw invalidName(name, `it ${handleMessage}`);
+  return name;
+}
+
+/** A new name must not look like an id. */
+export function checkNewName(name: string): string {
+  if (isGenerated(checkProcessName(name))) throw invalidName(name, "it looks like an id");
+  return name;
+}
+
+function invalidName(name: string, problem: string): Failure {
+  return new Failure(`'${name}' is not a valid name of a process: ${problem}.`, {
+    hint: "For example: web, db-1, Worker_2.",
+    code: "bad_usage",
   });
 }

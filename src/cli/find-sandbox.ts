@@ -7,14 +7,14 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Berth, SandboxHandle } from "../client/index.ts";
 import { asBerthError } from "../protocol/errors.ts";
-import type { OnExisting, Scope } from "../protocol/fields/scope.ts";
-import { clientSchema } from "../protocol/fields/scope.ts";
+import { clientSchema, type OnExisting, type Scope } from "../protocol/fields/scope.ts";
 import type { CreateInput, Sandbox } from "../protocol/sandbox.ts";
+import { parseSandboxOptions, type SandboxOptions } from "./args/sandbox-options.ts";
 import { type Checkout, readCheckout } from "./checkout/checkout.ts";
 import { type FoundConfig, readConfig } from "./checkout/config.ts";
-import { warnOfDrift } from "./config-drift.ts";
 import type { Context } from "./context.ts";
 import { Failure } from "./failure.ts";
+import type { Output } from "./output/output.ts";
 import { resolveScope } from "./resolve-scope.ts";
 import { runSetup, setupPending } from "./run-setup.ts";
 import { LocalState } from "./state/local-state.ts";
@@ -32,7 +32,6 @@ type FindOptions = {
   make?: boolean;
   /** false: in its current state, without waiting for it and without its set-up commands. */
   ready?: boolean;
-  signal?: AbortSignal | undefined;
   /** How long to wait for the lease before the set-up commands, in ms. Default: as long as leases allow. */
   waitMs?: number | undefined;
 };
@@ -44,10 +43,10 @@ export type FoundSandbox = {
   /** Created by this call. */
   made: boolean;
   /** The id of the sandbox it replaced. */
-  replaced: string | undefined;
+  replaced?: string | undefined;
   /** The checkout of the working directory; undefined if the sandbox was given by id. */
-  checkout: Checkout | undefined;
-  config: FoundConfig | undefined;
+  checkout?: Checkout;
+  config?: FoundConfig;
   /** Created with another configuration than the current one. */
   drifted: boolean;
 };
@@ -60,21 +59,33 @@ export async function findSandbox(
   context: Context,
   options: FindOptions = {},
 ): Promise<FoundSandbox> {
-  const { ready = true, signal } = options;
-  const berth = signal === undefined ? context.berth : context.berth.with({ signal });
+  const { id, ready = true, waitMs } = options;
+  // Only these calls end with an interrupt, not all that the command makes with the sandbox.
+  const berth = context.berth.with({ signal: context.interrupts.requested });
   try {
     const found =
-      options.id === undefined
+      id === undefined
         ? await findForCheckout(context, berth, options)
-        : await findById(context, berth, options.id);
+        : await findById(context, berth, id);
     if (!ready) return found;
-    const view = await waitUntilReady(context, found, signal);
-    const settled = { ...found, view };
-    if (found.checkout !== undefined) await runSetup(context, settled, found.checkout, options);
+    const settled = { ...found, view: await waitUntilReady(context, found) };
+    if (found.checkout !== undefined) await runSetup(context, settled, found.checkout, waitMs);
     return settled;
   } finally {
     context.progress.end();
   }
+}
+
+/** Finds an existing sandbox in its current state, without waking it. */
+export async function findExistingSandbox(
+  context: Context,
+  options: SandboxOptions,
+): Promise<FoundSandbox> {
+  return await findSandbox(context, {
+    ...parseSandboxOptions(options),
+    make: false,
+    ready: false,
+  });
 }
 
 async function findById(context: Context, berth: Berth, id: string): Promise<FoundSandbox> {
@@ -87,10 +98,7 @@ async function findById(context: Context, berth: Berth, id: string): Promise<Fou
       code: "sandbox_destroyed",
     });
   }
-  return {
-    ...{ id, sandbox, view, made: false, replaced: undefined },
-    ...{ checkout: undefined, config: undefined, drifted: false },
-  };
+  return { id, sandbox, view, made: false, drifted: false };
 }
 
 async function findForCheckout(
@@ -105,13 +113,8 @@ async function findForCheckout(
   const scope = await resolveScope(berth, context.output, checkout, expected, state);
   const config = resolveConfig(checkout, expected, scope);
   const view = await findOrCreate(berth, checkout, config, scope, options);
-  state.remember({
-    id: view.id,
-    ...{ repo: scope.repo, branch: scope.branch, config: scope.config },
-    ...(config.file === undefined ? {} : { configFile: config.file }),
-    createdAt: view.createdAt,
-  });
-  const { id, replaced } = view;
+  const { id, replaced, createdAt } = view;
+  state.remember({ id, ...scope, configFile: config.file, createdAt });
   const sandbox = context.berth.sandbox(id);
   const made = view.found !== true;
   const isUsed = !made && options.make !== false;
@@ -184,15 +187,10 @@ async function findExisting(berth: Berth, scope: Required<Scope>): Promise<Sandb
 function createInput(checkout: Checkout, { content, file, hash }: FoundConfig): CreateInput {
   const { setup = [], ports: _opened, ...policy } = content;
   const given = Object.entries(policy).filter(([, value]) => value !== undefined);
+  const { root: cwd, branchKey: branch } = checkout;
   return {
     ...(Object.fromEntries(given) as CreateInput),
-    client: clientInfo({
-      cwd: checkout.root,
-      branch: checkout.branchKey,
-      configFile: file,
-      configHash: hash,
-      host: hostname(),
-    }),
+    client: clientInfo({ cwd, branch, configFile: file, configHash: hash, host: hostname() }),
     // Written in the same step as the sandbox, so that every command that finds it knows that set-up is pending.
     metadata: setup.length === 0 ? {} : setupPending,
   };
@@ -204,4 +202,26 @@ function clientInfo(all: Record<string, string | undefined>): NonNullable<Create
     ([name, value]) => value !== undefined && clientSchema.safeParse({ [name]: value }).success,
   );
   return Object.fromEntries(fit);
+}
+
+/** Stands for a checkout without a configuration. */
+const noHash = "none";
+
+/** Warns once for each change. Returns whether the configurations differ. */
+function warnOfDrift(
+  { id, client }: Sandbox,
+  { file, hash }: FoundConfig,
+  state: LocalState,
+  output: Output,
+): boolean {
+  const differs = hash !== client?.configHash;
+  const isNews = state.noteDrift(id, differs ? (hash ?? noHash) : undefined);
+  if (differs && isNews) {
+    const name = file ?? client?.configFile ?? "the configuration";
+    output.warn(
+      `\`${name}\` has changed since sandbox ${id} was created.`,
+      "The sandbox keeps its old configuration. `berth reset` creates a new one.",
+    );
+  }
+  return differs;
 }

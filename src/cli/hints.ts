@@ -43,12 +43,15 @@ const notFound: [command: string, hint: string][] = [
   ["berth kill", processesHint],
 ];
 
+const canForce = new Set(["berth stop", "berth plan delete", "berth plan remove"]);
+
 export function hintFor(code: ErrorCode, command: string): string | undefined {
   if (code === "unsupported" && command === "berth pause") {
     return "Use `--discard-files` to pause it without saving its files.";
   }
-  const mayDestroy = command === "berth plan delete" || command === "berth plan remove";
-  if (code === "lease_held" && mayDestroy) return "Wait for the lease, or use `--force`.";
+  if (code === "lease_held" && canForce.has(command)) {
+    return "Wait for the lease, or use `--force`.";
+  }
   if (code !== "not_found") return byCode[code];
   const [, hint] = notFound.find(([name]) => command.startsWith(name)) ?? [];
   return hint ?? "Run `berth list --all` to see all sandboxes.";

@@ -1,7 +1,6 @@
 /**
- * Handles Ctrl-C, TERM and a closed terminal while a command holds or runs something: the first one requests the end,
- * the second one forces it, the third one ends the command itself. A failed write of the output counts as a request
- * too.
+ * Handles Ctrl-C, TERM and a closed terminal: the first one requests the end of the command, the second one forces it,
+ * the third one ends this process. A failed write of the output may count as a request too.
  */
 import { constants } from "node:os";
 
@@ -28,28 +27,30 @@ export class Interrupted extends Error {
   }
 }
 
-/** The document of `--json` when the command was interrupted. */
-export function toInterruptedDocument(signal: string): { error: Record<string, unknown> } {
-  return { error: { code: "interrupted", message: `Ended by ${signal}.`, signal } };
-}
-
 export function signalExitCode(signal: string): number {
   return 128 + (constants.signals[signal as NodeJS.Signals] ?? 0);
 }
 
-export class Interrupts implements Disposable {
+type Outputs = { json: boolean; stdout: NodeJS.WriteStream; stderr: NodeJS.WriteStream };
+
+export class Interrupts {
   readonly #requested = new AbortController();
   readonly #forced = new AbortController();
   readonly #onSignal = (signal: NodeJS.Signals) => this.#handleSignal(signal as Interrupt);
   readonly #onOutputError = (error: NodeJS.ErrnoException) => this.#handleOutputError(error);
-  readonly #outputs: NodeJS.WriteStream[];
+  readonly #outputs: NodeJS.WriteStream[] = [];
   readonly #ignored = new Set<Interrupt>();
 
-  /** `outputs`: the streams whose failure requests the end. */
-  constructor(...outputs: NodeJS.WriteStream[]) {
-    this.#outputs = outputs;
+  /** Handles signals until the result is disposed. */
+  listen(): Disposable {
     for (const name of names) process.on(name, this.#onSignal);
-    for (const output of outputs) output.on("error", this.#onOutputError);
+    return { [Symbol.dispose]: () => this.#stopListening() };
+  }
+
+  /** From now on a failed write of the output requests the end. With `--json`, messages on stderr may be lost. */
+  watchOutputs({ json, stdout, stderr }: Outputs): void {
+    this.#outputs.push(...(json ? [stdout] : [stdout, stderr]));
+    for (const output of this.#outputs) output.on("error", this.#onOutputError);
   }
 
   /** Aborts at the first interrupt. */
@@ -72,7 +73,13 @@ export class Interrupts implements Disposable {
     this.#ignored.add(signal);
   }
 
-  [Symbol.dispose](): void {
+  /** The interrupt that caused this failure, or else the failure itself. */
+  explain(thrown: unknown): unknown {
+    const isAbort = thrown instanceof Error && thrown.name === "AbortError";
+    return isAbort ? (this.first ?? thrown) : thrown;
+  }
+
+  #stopListening(): void {
     for (const name of names) process.off(name, this.#onSignal);
     for (const output of this.#outputs) output.off("error", this.#onOutputError);
   }

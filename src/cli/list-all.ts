@@ -1,22 +1,28 @@
-/**
- * Reads a whole list of sandboxes page by page, and runs work for many items with limited concurrency.
- */
+/** Reads a whole list page by page, and runs work for many items with limited concurrency. */
 import type { Berth } from "../client/index.ts";
-import type { ListedSandbox, SandboxesInput, SandboxesPage } from "../protocol/directory.ts";
+import type { ListedSandbox, SandboxesInput } from "../protocol/directory.ts";
 
 const pageMax = 1000;
 const concurrencyMax = 16;
 
 export async function listAll(berth: Berth, query: SandboxesInput): Promise<ListedSandbox[]> {
-  const all: ListedSandbox[] = [];
+  const list = (position: PagePosition) => berth.list({ ...query, ...position, limit: pageMax });
+  return (await readPages(list)).flatMap(({ sandboxes }) => sandboxes);
+}
+
+type PagePosition = { cursor?: string };
+
+export async function readPages<Page extends { nextCursor: string | null }>(
+  read: (position: PagePosition) => Promise<Page>,
+): Promise<Page[]> {
+  const pages: Page[] = [];
   let cursor: string | null = null;
   do {
-    const position = cursor === null ? {} : { cursor };
-    const page: SandboxesPage = await berth.list({ ...query, ...position, limit: pageMax });
-    all.push(...page.sandboxes);
+    const page: Page = await read(cursor === null ? {} : { cursor });
+    pages.push(page);
     cursor = page.nextCursor;
   } while (cursor !== null);
-  return all;
+  return pages;
 }
 
 /** The results are in the order of `all`. */

@@ -9,8 +9,7 @@ import type { Option } from "./args/option.ts";
 import type { Command } from "./command.ts";
 import { commands } from "./commands.ts";
 import { Context, type HostProcess } from "./context.ts";
-import { Failure, reportFailure, usageHint } from "./failure.ts";
-import { toInterruptedDocument } from "./interrupts.ts";
+import { Failure, reportFailure, reportInterrupt, usageHint } from "./failure.ts";
 
 type Invocation = {
   json: boolean;
@@ -41,21 +40,29 @@ export async function runProgram(argv: string[], host: HostProcess): Promise<num
     context = new Context(host, invocation.json);
     // With `--json`, lost messages on stderr do not end the command.
     if (invocation.json) host.stderr.on("error", () => {});
-    const stopListening =
-      invocation.command.ownSignals === true ? () => {} : exitOnSignals(context);
-    try {
-      return (await invocation.run(context)) ?? 0;
-    } finally {
-      stopListening();
-      context.progress.end();
-    }
+    return await runInvocation(invocation, context);
   } catch (thrown) {
-    context.progress.end();
-    return reportFailure(
-      thrown,
-      context.output,
-      parsed.invocation?.commandName ?? commandNameIn(argv, program),
-    );
+    const commandName = parsed.invocation?.commandName ?? commandNameIn(argv, program);
+    return reportFailure(thrown, context.output, commandName);
+  }
+}
+
+async function runInvocation({ command, run }: Invocation, context: Context): Promise<number> {
+  const { interrupts, progress, output } = context;
+  using _listening = interrupts.listen();
+  if (command.ownSignals !== true) {
+    // A command that holds no lease may end at any point, once the progress line is removed.
+    interrupts.requested.addEventListener("abort", () => {
+      progress.end();
+      process.exit(reportInterrupt(interrupts.requested.reason, output));
+    });
+  }
+  try {
+    return (await run(context)) ?? 0;
+  } catch (thrown) {
+    throw interrupts.explain(thrown);
+  } finally {
+    progress.end();
   }
 }
 
@@ -123,10 +130,7 @@ function declare(
   made.summary(command.summary).description(toSentence(command));
   made.configureHelp({ commandDescription: () => describe(command) });
   made.helpOption("-h, --help", "Show this help");
-  for (const { form, about, choices } of Object.values(command.args ?? {})) {
-    const argument = new commander.Argument(form, about);
-    made.addArgument(choices === undefined ? argument : argument.choices(choices));
-  }
+  for (const { form, about } of Object.values(command.args ?? {})) made.argument(form, about);
   const json = { ...jsonOption, about: command.json ?? jsonOption.about };
   const options = Object.entries({ ...command.options, json }).map(([key, option]) => ({
     ...{ key, initial: option.initial },
@@ -206,21 +210,6 @@ function commandNameIn(argv: string[], program: commander.Command): string {
     words.push(word);
   }
   return words.join(" ");
-}
-
-/** A command that holds no lease may end at any point, once the progress line is removed. */
-function exitOnSignals(context: Context): () => void {
-  const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
-  const end = (signal: keyof typeof signals) => {
-    context.progress.end();
-    const { json, output } = context;
-    if (json && !output.hasDocument) output.printJson(toInterruptedDocument(signal));
-    process.exit(signals[signal]);
-  };
-  for (const signal of Object.keys(signals)) process.once(signal, end);
-  return () => {
-    for (const signal of Object.keys(signals)) process.off(signal, end);
-  };
 }
 
 const nameColumns = 12;

@@ -8,7 +8,7 @@ import type { Checkout } from "./checkout/checkout.ts";
 import type { Context } from "./context.ts";
 import { Failure } from "./failure.ts";
 import type { FoundSandbox } from "./find-sandbox.ts";
-import { type AcquireOptions, acquireLease } from "./lock/acquire-lease.ts";
+import { acquireLease } from "./lock/acquire-lease.ts";
 import { syncUp } from "./sync/sync.ts";
 
 const setupKey = "berth.setup";
@@ -22,24 +22,22 @@ export async function runSetup(
   context: Context,
   found: FoundSandbox,
   checkout: Checkout,
-  { signal, waitMs }: AcquireOptions,
+  waitMs: number | undefined,
 ): Promise<void> {
   const { sandbox, view, config, id } = found;
   const commands = config?.content.setup ?? [];
   if (view.metadata[setupKey] !== "pending" || commands.length === 0) return;
-  await using lease = await acquireLease(context, sandbox, { signal, waitMs });
+  const signal = context.interrupts.requested;
+  await using lease = await acquireLease(context, sandbox, waitMs);
   const { metadata } = await sandbox.metadata();
   if (metadata[setupKey] !== "pending") return;
   const progress = (text: string) => context.progress.show(text);
-  await syncUp(sandbox, checkout, {
-    ...{ lease: lease.token, progress },
-    ...(signal === undefined ? {} : { signal }),
-  });
+  await syncUp(sandbox, checkout, { lease: lease.token, progress, signal });
   for (const [index, command] of commands.entries()) {
     context.progress.show(`Set-up ${index + 1} of ${commands.length}: ${command}`);
     const result = await sandbox.exec(
       { command, timeoutMs: limits.execTimeoutMaxMs },
-      { lease: lease.token, ...(signal === undefined ? {} : { signal }) },
+      { lease: lease.token, signal },
     );
     if (result.exitCode !== 0) {
       const ended = result.timedOut

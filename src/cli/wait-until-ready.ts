@@ -1,6 +1,4 @@
-/**
- * Waits until a sandbox can be used, and says why one cannot.
- */
+/** Waits until a sandbox can be used, and says why one cannot. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Sandbox } from "../protocol/sandbox.ts";
 import type { Context } from "./context.ts";
@@ -12,10 +10,10 @@ const pollMs = 250;
 const readyTimeoutMs = 5 * 60_000;
 
 export async function waitUntilReady(
-  { progress }: Context,
-  { sandbox, view, made, replaced }: Pick<FoundSandbox, "sandbox" | "view" | "made" | "replaced">,
-  signal?: AbortSignal,
+  { progress, interrupts }: Context,
+  { sandbox, view, made, replaced }: FoundSandbox,
 ): Promise<Sandbox> {
+  const signal = interrupts.requested;
   const limit = Date.now() + readyTimeoutMs;
   let current = view;
   // Paused and restartable sandboxes are ready: their first use starts them.
@@ -27,16 +25,13 @@ export async function waitUntilReady(
         code: "not_ready",
       });
     }
-    await sleep(pollMs, undefined, signal === undefined ? {} : { signal });
-    current = await sandbox.get(signal === undefined ? {} : { signal });
+    await sleep(pollMs, undefined, { signal });
+    current = await sandbox.get({ signal });
   }
   if (current.state === "destroying" || current.state === "destroyed") {
     throw new Failure(
       `Sandbox ${current.id} was destroyed meanwhile: ${current.reason ?? "no reason given"}.`,
-      {
-        hint: "Run the command again to get a new one.",
-        code: "sandbox_destroyed",
-      },
+      { hint: "Run the command again to get a new one.", code: "sandbox_destroyed" },
     );
   }
   if (current.state === "failed" && current.restartable !== true) throw sandboxFailed(current);

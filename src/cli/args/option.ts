@@ -1,6 +1,4 @@
-/**
- * Declares options of commands, each with the type of its value. See program.ts for how commander parses them.
- */
+/** Declares options and arguments of commands, each with the type of its value. See program.ts for how they are parsed. */
 import { Failure } from "../failure.ts";
 
 export type Option<T> = {
@@ -45,24 +43,33 @@ export function choice<const C extends readonly string[]>(
   };
 }
 
+type Bounds = { min: number; max: number };
+
 export function wholeNumber(
   flags: string,
   about: string,
-  bounds: { min: number; max: number },
+  bounds: Bounds,
 ): Option<number | undefined> {
-  return {
-    flags,
-    about,
-    initial: undefined,
-    read: (given) => {
-      const value = Number(given);
-      if (!/^\d+$/.test(given) || value < bounds.min || value > bounds.max) {
-        throw badOption(flags, `must be a whole number from ${bounds.min} to ${bounds.max}`);
-      }
-      return value;
-    },
-  };
+  return { flags, about, initial: undefined, read: (given) => parseWhole(flags, given, bounds) };
 }
+
+/** A number of seconds, read as milliseconds. */
+export function seconds(flags: string, about: string, bounds: Bounds): Option<number | undefined> {
+  const read = (given: string) => parseWhole(flags, given, bounds) * 1000;
+  return { flags, about, initial: undefined, read };
+}
+
+function parseWhole(flags: string, given: string, { min, max }: Bounds): number {
+  const value = Number(given);
+  if (/^\d+$/.test(given) && value >= min && value <= max) return value;
+  throw badOption(flags, `must be a whole number from ${min} to ${max}`);
+}
+
+export const waitOption = seconds(
+  "--wait <seconds>",
+  "How long to wait for the lease (default: 3600)",
+  { min: 0, max: 60 * 60 },
+);
 
 /** May be given several times. */
 export function repeatable(flags: string, about: string): Option<string[]> {
@@ -73,4 +80,29 @@ export function repeatable(flags: string, about: string): Option<string[]> {
 export function badOption(flags: string, problem: string): Failure {
   const name = /--[a-z-]+/.exec(flags)?.[0] ?? flags;
   return new Failure(`\`${name}\` ${problem}.`, { code: "bad_usage" });
+}
+
+export type Positional<T> = {
+  /** As help shows it: `<port>`, `[sandbox]`, `<command...>`. */
+  form: string;
+  about: string;
+  /** Carries the type of the value. */
+  none: T;
+};
+
+export function required(name: string, about: string): Positional<string> {
+  return { form: `<${name}>`, about, none: "" };
+}
+
+export function optional(name: string, about: string): Positional<string | undefined> {
+  return { form: `[${name}]`, about, none: undefined };
+}
+
+/** All following arguments; at least one. */
+export function rest(name: string, about: string): Positional<string[]> {
+  return { form: `<${name}...>`, about, none: [] };
+}
+
+export function optionalRest(name: string, about: string): Positional<string[]> {
+  return { form: `[${name}...]`, about, none: [] };
 }

@@ -1,6 +1,4 @@
-/**
- * Declares `--id` and `--config`, by which a command is given its sandbox.
- */
+/** Declares `--id` and `--config`, by which a command is given its sandbox. */
 import { sandboxIdPattern } from "../../protocol/fields/id.ts";
 import { Failure } from "../failure.ts";
 import { text } from "./option.ts";
@@ -10,14 +8,10 @@ export const sandboxOptions = {
   config: text("--config <file>", "Use this configuration instead of .berth/sandbox.json or .toml"),
 };
 
+export type SandboxOptions = { id: string | undefined; config: string | undefined };
+
 /** The options for `findSandbox`. */
-export function parseSandboxOptions({
-  id,
-  config,
-}: {
-  id: string | undefined;
-  config: string | undefined;
-}) {
+export function parseSandboxOptions({ id, config }: SandboxOptions): SandboxOptions {
   if (id !== undefined && config !== undefined) {
     throw new Failure("`--id` and `--config` cannot be combined.", {
       hint: "`--id` selects one sandbox; `--config` selects the configuration of the checkout's.",

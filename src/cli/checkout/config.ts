@@ -5,9 +5,10 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { parse as parseToml } from "smol-toml";
-import type { z } from "zod";
+import { z } from "zod";
+import { portNumberSchema } from "../../protocol/port.ts";
+import { createCallSchema } from "../../protocol/sandbox.ts";
 import { Failure } from "../failure.ts";
-import { type Config, configSchema } from "./config-schema.ts";
 
 export type FoundConfig = {
   /** Relative to the root, with slashes; undefined if there is no file. */
@@ -97,7 +98,7 @@ function describeIssue(issue: z.core.$ZodIssue): string {
 }
 
 /** Hashes the content and not its form: order, spaces, comments, JSON or TOML make no difference. */
-export function hashOf(content: Config): string {
+function hashOf(content: Config): string {
   return createHash("sha256").update(canonicalJson(content)).digest("hex").slice(0, 16);
 }
 
@@ -109,3 +110,26 @@ function canonicalJson(value: unknown): string {
     .sort(([a], [b]) => (a < b ? -1 : 1));
   return `{${entries.map(([name, inner]) => `${JSON.stringify(name)}:${canonicalJson(inner)}`).join(",")}}`;
 }
+
+const { image, size, env, cwd, network, idleTimeoutMs, onIdle, maxLifetimeMs } =
+  createCallSchema.shape;
+
+const setupCommandsMax = 64;
+const portsMax = 32;
+
+const configSchema = z.strictObject({
+  image,
+  size,
+  cwd,
+  env: env.unwrap().optional(),
+  network: network.unwrap().optional(),
+  idleTimeoutMs: idleTimeoutMs.unwrap().optional(),
+  onIdle: onIdle.unwrap().optional(),
+  maxLifetimeMs,
+  /** Commands run once, in order, on the checkout's files, before the sandbox is used. */
+  setup: z.array(z.string().min(1)).max(setupCommandsMax).optional(),
+  /** The ports that `berth open` opens. */
+  ports: z.array(portNumberSchema).max(portsMax).optional(),
+});
+
+type Config = z.infer<typeof configSchema>;

@@ -1,17 +1,15 @@
-/**
- * `berth attach`: shows a terminal of the sandbox in the user's own one. See attach/session.ts for what happens there.
- */
-import { optional } from "../args/positional.ts";
+/** `berth attach`: shows a terminal of the sandbox in the user's own one. See attach/session.ts for what happens there. */
+import type { SandboxHandle } from "../../client/index.ts";
+import { asBerthError } from "../../protocol/errors.ts";
+import { limits } from "../../protocol/limits.ts";
+import { optional } from "../args/option.ts";
 import { parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";
-import { LocalTerminal } from "../attach/local-terminal.ts";
-import { openTerminal } from "../attach/open-terminal.ts";
-import { detachWords, runSession, type SessionEnd } from "../attach/session.ts";
+import { LocalTerminal, type Size } from "../attach/local-terminal.ts";
+import { detachWords, runSession } from "../attach/session.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
-import { Interrupts } from "../interrupts.ts";
-import { interruptExitCode } from "../run/run.ts";
 import { toExitCode } from "../run/run-process.ts";
 
 export const attachCommand = command({
@@ -19,9 +17,7 @@ export const attachCommand = command({
   summary: "Open a terminal in the sandbox",
   about: `${detachWords} detaches: the terminal continues, and \`berth attach\` comes back to it. Several people may share one. It does not take the lease: what you do in it may overlap with commands.`,
   args: { terminal: optional("terminal", "Id of the terminal (default: `main`)") },
-  options: {
-    ...sandboxOptions,
-  },
+  options: sandboxOptions,
   examples: [
     ["A shell in this checkout's sandbox", "berth attach"],
     ["A second terminal", "berth attach build"],
@@ -29,49 +25,24 @@ export const attachCommand = command({
   ownSignals: true,
   async run(context, { args, options }) {
     requireTerminal(context);
-    using interrupts = new Interrupts();
+    const { progress, output, interrupts } = context;
+    const signal = interrupts.requested;
     const terminal = args.terminal ?? "main";
-    const local = new LocalTerminal(context);
-    try {
-      const signal = interrupts.requested;
-      const { sandbox } = await findSandbox(context, { ...parseSandboxOptions(options), signal });
-      const { made } = await openTerminal(context, sandbox, terminal, local.size, signal);
-      context.progress.end();
-      const live = await sandbox.attachTerminal(terminal, {
-        signal,
-        // A new terminal shows all its output; an existing one the current screen.
-        ...(made ? { after: 0 } : {}),
-      });
-      context.output.info(
-        `Terminal ${terminal} of sandbox ${sandbox.id}; ${detachWords} detaches.`,
-      );
-      const end = await runSession(live, local, { signal, detaches: true });
-      return finish(context, terminal, end);
-    } catch (thrown) {
-      return interruptExitCode(context, thrown, interrupts);
-    } finally {
-      local.restore();
-    }
+    using local = new LocalTerminal(context);
+    const { sandbox } = await findSandbox(context, parseSandboxOptions(options));
+    const { made } = await openTerminal(context, sandbox, terminal, local.size);
+    progress.end();
+    // A new terminal shows all its output; an existing one the current screen.
+    const live = await sandbox.attachTerminal(terminal, { signal, ...(made ? { after: 0 } : {}) });
+    output.info(`Terminal ${terminal} of sandbox ${sandbox.id}; ${detachWords} detaches.`);
+    const end = await runSession(live, local, { signal, detaches: true });
+    if (end.by === "aborted") throw end.reason;
+    if (end.by === "exit") return toExitCode({ ...end, timedOut: false });
+    const again = terminal === "main" ? "berth attach" : `berth attach ${terminal}`;
+    output.info(`\nDetached; terminal ${terminal} continues. Come back with \`${again}\`.`);
+    return 0;
   },
 });
-
-function finish({ output }: Context, terminal: string, end: SessionEnd): number {
-  switch (end.by) {
-    case "detached":
-      output.info(
-        `\nDetached; terminal ${terminal} continues. Come back with \`berth attach${terminalSuffix(terminal)}\`.`,
-      );
-      return 0;
-    case "aborted":
-      throw end.reason;
-    case "exit":
-      return toExitCode({ ...end, timedOut: false });
-  }
-}
-
-function terminalSuffix(terminal: string): string {
-  return terminal === "main" ? "" : ` ${terminal}`;
-}
 
 function requireTerminal({ stdin, stdout, json }: Context): void {
   if (stdin.isTTY === true && stdout.isTTY === true && !json) return;
@@ -79,4 +50,47 @@ function requireTerminal({ stdin, stdout, json }: Context): void {
     hint: "Use `berth exec` in a pipe.",
     code: "bad_usage",
   });
+}
+
+/** The wait of one call; it is repeated until the user interrupts it. */
+const leaseWaitMs = limits.waitMaxMs;
+const totalWaitMs = 60 * 60_000;
+
+/** Finds the terminal to attach to, or creates it once nobody else holds the lease. */
+async function openTerminal(
+  context: Context,
+  sandbox: SandboxHandle,
+  terminal: string,
+  size: Size,
+): Promise<{ made: boolean }> {
+  const signal = context.interrupts.requested;
+  if (await exists(sandbox, terminal, signal)) return { made: false };
+  const until = performance.now() + totalWaitMs;
+  for (;;) {
+    try {
+      await sandbox.createTerminal({ id: terminal, ...size }, { waitMs: leaseWaitMs, signal });
+      return { made: true };
+    } catch (thrown) {
+      const known = asBerthError(thrown);
+      const isHeld = known?.code === "lease_wait_timeout" || known?.code === "lease_held";
+      if (!isHeld || performance.now() > until) throw thrown;
+      const holder = known.facts.holder ?? "the current holder";
+      context.progress.show(`Waiting for ${holder} to finish before creating terminal ${terminal}`);
+    }
+  }
+}
+
+async function exists(
+  sandbox: SandboxHandle,
+  terminal: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    await sandbox.terminal(terminal, { signal });
+    return true;
+  } catch (thrown) {
+    const code = asBerthError(thrown)?.code;
+    if (code === "not_found" || code === "not_running" || code === "stale_handle") return false;
+    throw thrown;
+  }
 }

@@ -1,19 +1,15 @@
-/**
- * `berth cp`: copies files and folders between this machine and a sandbox. See copy/ for the transfers.
- */
-import { required } from "../args/positional.ts";
+/** `berth cp`: copies files and folders between this machine and a sandbox. See copy/ for the transfers. */
+import type { SandboxHandle } from "../../client/index.ts";
+import { required } from "../args/option.ts";
 import { parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { type CopyPath, parseCopyPath } from "../copy/copy-path.ts";
 import { download } from "../copy/download.ts";
 import { upload } from "../copy/upload.ts";
 import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
-import { Interrupts } from "../interrupts.ts";
 import { acquireLease } from "../lock/acquire-lease.ts";
-import { formatSize } from "../output/size.ts";
-import { interruptExitCode } from "../run/run.ts";
+import { formatSize } from "../output/format.ts";
 
 export const cpCommand = command({
   name: "cp",
@@ -42,39 +38,48 @@ export const cpCommand = command({
         code: "bad_usage",
       });
     }
-    const id = from.sandbox ?? to.sandbox;
-    const target = parseSandboxOptions({ ...options, id: options.id ?? id });
-    using interrupts = new Interrupts();
-    try {
-      return await copy(context, target, [from, to], args, interrupts.requested);
-    } catch (thrown) {
-      // An interrupted transfer may fail with any error.
-      return interruptExitCode(context, interrupts.first ?? thrown, interrupts);
-    }
+    const id = options.id ?? from.sandbox ?? to.sandbox;
+    const target = parseSandboxOptions({ ...options, id });
+    const found = await findSandbox(context, { ...target, make: false });
+    const report = (bytes: number) =>
+      context.progress.show(`${args.from} → ${args.to}: ${formatSize(bytes)}`);
+    const copied = await copy(context, found.sandbox, from, to, report);
+    context.progress.end();
+    const document = { sandbox: found.id, from: args.from, ...copied };
+    context.output.printResult(document, `${formatSize(copied.bytes)} to ${copied.to}`);
   },
 });
 
 async function copy(
   context: Context,
-  target: ReturnType<typeof parseSandboxOptions>,
-  [from, to]: [CopyPath, CopyPath],
-  args: { from: string; to: string },
-  signal: AbortSignal,
-): Promise<number> {
-  const found = await findSandbox(context, { ...target, make: false, signal });
-  const sandbox = found.sandbox.with({ signal });
-  const report = (bytes: number) =>
-    context.progress.show(`${args.from} → ${args.to}: ${formatSize(bytes)}`);
-  let copied: { bytes: number; to: string };
-  if (from.isRemote) {
-    copied = await download(sandbox, from.path, to.path, context.cwd, report);
-  } else {
-    await using lease = await acquireLease(context, found.sandbox, { signal });
+  handle: SandboxHandle,
+  from: CopyPath,
+  to: CopyPath,
+  report: (bytes: number) => void,
+): Promise<{ bytes: number; to: string }> {
+  const signal = context.interrupts.requested;
+  const sandbox = handle.with({ signal });
+  try {
+    if (from.isRemote) return await download(sandbox, from.path, to.path, context.cwd, report);
+    await using lease = await acquireLease(context, handle);
     const options = { lease: lease.token, signal };
-    copied = await upload(sandbox, from.path, to.path, context.cwd, options, report);
+    return await upload(sandbox, from.path, to.path, context.cwd, options, report);
+  } catch (thrown) {
+    // An interrupted transfer may fail with any error.
+    signal.throwIfAborted();
+    throw thrown;
   }
-  context.progress.end();
-  if (context.json) context.output.printJson({ sandbox: found.id, from: args.from, ...copied });
-  else context.output.print(`${formatSize(copied.bytes)} to ${copied.to}`);
-  return 0;
+}
+
+type CopyPath = { isRemote: boolean; sandbox: string | undefined; path: string };
+
+/** `path` here, `:path` in the checkout's sandbox, `<id>:path` in that sandbox. */
+export function parseCopyPath(text: string): CopyPath {
+  const [, sandbox = "", path] = /^([a-z][a-z0-9]{23})?:(.*)$/s.exec(text) ?? [];
+  if (path === undefined) return { isRemote: false, sandbox: undefined, path: text };
+  return {
+    isRemote: true,
+    sandbox: sandbox === "" ? undefined : sandbox,
+    path: path === "" ? "." : path,
+  };
 }

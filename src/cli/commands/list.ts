@@ -9,7 +9,7 @@ import { findCheckout } from "../checkout/checkout.ts";
 import { readConfig } from "../checkout/config.ts";
 import { command } from "../command.ts";
 import { gatherSandboxes, type SandboxRow } from "../gather-sandboxes.ts";
-import { formatAge } from "../output/age.ts";
+import { formatAge } from "../output/format.ts";
 import { type Column, formatTable } from "../output/table.ts";
 import { LocalState } from "../state/local-state.ts";
 

@@ -1,19 +1,13 @@
-/**
- * `berth lock`: holds the lease while a local command runs, shows the holder, and breaks the lease.
- */
-import { text, wholeNumber } from "../args/option.ts";
-import { rest } from "../args/positional.ts";
+/** `berth lock`: holds the lease while a local command runs, shows the holder, and breaks the lease. */
+import type { LeaseView } from "../../protocol/lease.ts";
+import { rest, text, waitOption } from "../args/option.ts";
 import { parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";
 import { command } from "../command.ts";
-import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
-import { findSandbox } from "../find-sandbox.ts";
-import { Interrupts } from "../interrupts.ts";
+import { findExistingSandbox, findSandbox } from "../find-sandbox.ts";
 import { acquireLease } from "../lock/acquire-lease.ts";
 import { explainLeaseLoss } from "../lock/explain-lease-loss.ts";
-import { formatLease } from "../lock/format-lease.ts";
 import { runLocal } from "../lock/run-local.ts";
-import { interruptExitCode } from "../run/run.ts";
 
 const statusCommand = command({
   name: "status",
@@ -21,14 +15,10 @@ const statusCommand = command({
   options: sandboxOptions,
   examples: [["Who holds it", "berth lock status"]],
   async run(context, { options }) {
-    const { sandbox, id } = await findSandbox(context, {
-      ...parseSandboxOptions(options),
-      make: false,
-      ready: false,
-    });
+    const { sandbox, id } = await findExistingSandbox(context, options);
     const view = await sandbox.lease();
-    if (context.json) context.output.printJson({ sandbox: id, ...view });
-    else for (const line of formatLease(view, Date.now())) context.output.print(line);
+    const text = formatLease(view, Date.now()).join("\n");
+    context.output.printResult({ sandbox: id, ...view }, text);
   },
 });
 
@@ -42,24 +32,20 @@ const breakCommand = command({
     reason: text("--reason <why>", "Reason, shown to everybody (required)"),
   },
   examples: [["Its owner has gone home", 'berth lock break --reason "forgotten over night"']],
-  async run(context, { options: { reason, ...options } }) {
-    if (reason === undefined || reason.trim() === "") {
+  async run(context, { options }) {
+    const { reason = "" } = options;
+    if (reason.trim() === "") {
       throw new Failure("`--reason` is required: the holder gets to see it.", {
         hint: 'For example: `berth lock break --reason "forgotten over night"`.',
         code: "bad_usage",
       });
     }
-    const { sandbox, id } = await findSandbox(context, {
-      ...parseSandboxOptions(options),
-      make: false,
-      ready: false,
-    });
+    const { sandbox, id } = await findExistingSandbox(context, options);
     const before = await sandbox.lease();
     const { state } = await sandbox.breakLease(reason);
-    const holder = before.state === "held" ? before.holder : undefined;
-    if (context.json) context.output.printJson({ sandbox: id, holder: holder ?? null, state });
-    else if (holder === undefined) context.output.print("The lease was free.");
-    else context.output.print(`The lease was taken from ${holder}.`);
+    const holder = before.state === "held" ? before.holder : null;
+    const text = holder === null ? "The lease was free." : `The lease was taken from ${holder}.`;
+    context.output.printResult({ sandbox: id, holder, state }, text);
   },
 });
 
@@ -69,12 +55,7 @@ export const lockCommand = command({
   about:
     "Others wait until it ends. `berth exec`, `berth push` and `berth cp` inside of it use its lease. The exit code is the command's.",
   args: { command: rest("command", "Command to run on this machine, and its arguments") },
-  options: {
-    ...sandboxOptions,
-    wait: wholeNumber("--wait <seconds>", "How long to wait for the lease (default: 3600)", {
-      ...{ min: 0, max: 60 * 60 },
-    }),
-  },
+  options: { ...sandboxOptions, waitMs: waitOption },
   examples: [
     ["Several steps that nobody can interrupt", "berth lock -- ./release.sh"],
     ["Who holds it", "berth lock status"],
@@ -84,33 +65,52 @@ export const lockCommand = command({
   ownSignals: true,
   commands: [statusCommand, breakCommand],
   async run(context, { args, options }) {
-    refuseJson(context);
-    using interrupts = new Interrupts();
+    if (context.json) throw jsonRefused();
+    const { waitMs } = options;
+    const { sandbox } = await findSandbox(context, { ...parseSandboxOptions(options), waitMs });
+    await using lease = await acquireLease(context, sandbox, waitMs);
     try {
-      const { wait } = options;
-      const signal = interrupts.requested;
-      const waitMs = wait === undefined ? undefined : wait * 1000;
-      const which = parseSandboxOptions(options);
-      const { sandbox } = await findSandbox(context, { ...which, signal, waitMs });
-      const lease = await acquireLease(context, sandbox, { signal, waitMs });
-      try {
-        return await runLocal(context, args.command, { sandbox, lease, interrupts });
-      } catch (thrown) {
-        throw await explainLeaseLoss(thrown, sandbox, lease.fence);
-      } finally {
-        await lease.release();
-      }
+      return await runLocal(context, args.command, sandbox, lease);
     } catch (thrown) {
-      return interruptExitCode(context, thrown, interrupts);
+      throw await explainLeaseLoss(thrown, sandbox, lease.fence);
     }
   },
 });
 
 /** The output belongs to the local command. */
-function refuseJson({ json }: Context): void {
-  if (!json) return;
-  throw new Failure("`--json` can only be used with `berth lock status` and `berth lock break`.", {
+function jsonRefused(): Failure {
+  return new Failure("`--json` can only be used with `berth lock status` and `berth lock break`.", {
     hint: "The output of `berth lock -- <command>` is the command's.",
     code: "bad_usage",
   });
+}
+
+function formatLease(view: LeaseView, now: number): string[] {
+  const lines = [formatState(view, now)];
+  for (const { holder, waitingMs } of view.waiters) {
+    lines.push(`Waiting: ${holder}, for ${formatDuration(waitingMs)}`);
+  }
+  const more = view.waiterCount - view.waiters.length;
+  if (more > 0) lines.push(`And ${more} more`);
+  return lines;
+}
+
+function formatState(view: LeaseView, now: number): string {
+  switch (view.state) {
+    case "free":
+      return "Free";
+    case "offered":
+      return "Offered to the first waiter";
+    case "draining":
+      return `Ending the work of ${view.holder}: ${view.reason}`;
+    case "held": {
+      const since = view.acquiredAt === undefined ? 0 : now - Date.parse(view.acquiredAt);
+      return `Held by ${view.holder}, for ${formatDuration(Math.max(0, since))}`;
+    }
+  }
+}
+
+function formatDuration(ms: number): string {
+  const all = Math.round(ms / 1000);
+  return all < 120 ? `${all} s` : `${Math.floor(all / 60)} min`;
 }

@@ -1,13 +1,10 @@
-/**
- * `berth logs`: prints what a process wrote, to the same streams, and with `--follow` what it writes from now on.
- */
-import { choice, flag } from "../args/option.ts";
-import { optional } from "../args/positional.ts";
-import { parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";
+/** `berth logs`: prints what a process wrote, to the same streams, and with `--follow` what it writes from now on. */
+import { choice, flag, optional } from "../args/option.ts";
+import { sandboxOptions } from "../args/sandbox-options.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { findProcess } from "../find-process.ts";
-import { findSandbox } from "../find-sandbox.ts";
+import { findExistingSandbox } from "../find-sandbox.ts";
 
 export const logsCommand = command({
   name: "logs",
@@ -24,17 +21,20 @@ export const logsCommand = command({
     ["Of the newest of a name", "berth logs web -f"],
   ],
   json: "Print JSON documents on stdout, one per line",
-  async run(context, { args, options: { follow, stream, ...which } }) {
-    const { sandbox } = await findSandbox(context, {
-      ...parseSandboxOptions(which),
-      ...{ make: false, ready: false },
-    });
+  async run(context, { args, options }) {
+    const { json, output } = context;
+    const { sandbox } = await findExistingSandbox(context, options);
     const process = await findProcess(sandbox, args.process);
-    const options = { follow, ...(stream === undefined ? {} : { stream }) };
-    for await (const event of sandbox.followLogs(process.id, options)) {
+    const { follow, stream } = options;
+    for await (const event of sandbox.followLogs(process.id, {
+      follow,
+      ...(stream && { stream }),
+    })) {
       if (event.type === "output") await write(context, event.stream, event.bytes);
-      else if (event.type === "truncated") printGap(context, event);
-      else if (context.json) context.output.printJson(event);
+      else if (json) output.printJson(event);
+      else if (event.type === "truncated") {
+        output.warn(`${event.to - event.from} bytes of the log are no longer stored.`);
+      }
     }
     return 0;
   },
@@ -52,12 +52,4 @@ async function write(
   else to.write(bytes);
   // `once` would reject when the reader closes the output; main.ts handles that.
   if (to.writableNeedDrain) await new Promise<void>((resolve) => to.once("drain", resolve));
-}
-
-function printGap(
-  { json, output }: Context,
-  gap: { type: string; from: number; to: number },
-): void {
-  if (json) output.printJson(gap);
-  else output.warn(`${gap.to - gap.from} bytes of the log are no longer stored.`);
 }

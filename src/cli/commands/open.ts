@@ -1,12 +1,9 @@
-/**
- * `berth open`: prints an address by which others reach a server in the sandbox.
- */
-import { badOption, flag } from "../args/option.ts";
-import { optionalRest } from "../args/positional.ts";
-import { parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";
+/** `berth open`: prints an address by which others reach a server in the sandbox. */
+import { badOption, flag, optionalRest } from "../args/option.ts";
+import { sandboxOptions } from "../args/sandbox-options.ts";
 import { command } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { findSandbox } from "../find-sandbox.ts";
+import { findExistingSandbox } from "../find-sandbox.ts";
 
 export const openCommand = command({
   name: "open",
@@ -23,12 +20,10 @@ export const openCommand = command({
     ["A server on port 3000", "berth open 3000"],
     ["In a browser", 'xdg-open "$(berth open 3000)"'],
   ],
-  async run(context, { args, options: { wake, path, ...which } }) {
-    const { sandbox, config } = await findSandbox(context, {
-      ...parseSandboxOptions(which),
-      ...{ make: false, ready: false },
-    });
-    const ports = args.ports.length > 0 ? args.ports.map(parsePort) : (config?.content.ports ?? []);
+  async run(context, { args, options }) {
+    const given = args.ports.map(parsePort);
+    const { sandbox, config } = await findExistingSandbox(context, options);
+    const ports = given.length > 0 ? given : (config?.content.ports ?? []);
     if (ports.length === 0) {
       throw new Failure("No port is given.", {
         hint: "Use `berth open 3000`, or set `ports` in the configuration.",
@@ -36,9 +31,9 @@ export const openCommand = command({
       });
     }
     const opened = [];
-    for (const port of ports) opened.push(await sandbox.openPort({ port, wake }));
+    for (const port of ports) opened.push(await sandbox.openPort({ port, wake: options.wake }));
     if (context.json) return void context.output.printJson({ ports: opened });
-    for (const { url, pathUrl } of opened) context.output.print(path ? pathUrl : url);
+    for (const { url, pathUrl } of opened) context.output.print(options.path ? pathUrl : url);
   },
 });
 

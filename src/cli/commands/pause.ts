@@ -1,10 +1,8 @@
-/**
- * `berth pause`: ends the sandbox's processes and keeps its files.
- */
+/** `berth pause` ends the sandbox's processes and keeps its files; `berth resume` wakes it. */
 import { flag } from "../args/option.ts";
-import { parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";
+import { sandboxOptions } from "../args/sandbox-options.ts";
 import { command } from "../command.ts";
-import { findSandbox } from "../find-sandbox.ts";
+import { findExistingSandbox } from "../find-sandbox.ts";
 
 export const pauseCommand = command({
   name: "pause",
@@ -16,15 +14,27 @@ export const pauseCommand = command({
     discardFiles: flag("--discard-files", "If files cannot be saved: pause without them"),
   },
   examples: [["Over the weekend", "berth pause"]],
-  async run(context, { options: { force, discardFiles, ...which } }) {
-    const { sandbox, id } = await findSandbox(context, {
-      ...parseSandboxOptions(which),
-      ...{ make: false, ready: false },
-    });
+  async run(context, { options }) {
+    const { sandbox, id } = await findExistingSandbox(context, options);
     context.progress.show(`Saving ${id}`);
+    const { force, discardFiles } = options;
     const view = await sandbox.pause({ force, discardFiles });
     context.progress.end();
-    if (context.json) context.output.printJson({ sandbox: view });
-    else context.output.print(`Sandbox ${id} is ${view.state}.`);
+    context.output.printResult({ sandbox: view }, `Sandbox ${id} is ${view.state}.`);
+  },
+});
+
+export const resumeCommand = command({
+  name: "resume",
+  summary: "Wake the paused sandbox",
+  options: sandboxOptions,
+  examples: [["Before the next command", "berth resume"]],
+  async run(context, { options }) {
+    const { sandbox, id } = await findExistingSandbox(context, options);
+    context.progress.show(`Waking ${id}`);
+    await sandbox.start();
+    const view = await sandbox.waitUntilRunning();
+    context.progress.end();
+    context.output.printResult({ sandbox: view }, `Sandbox ${id} is ${view.state}.`);
   },
 });

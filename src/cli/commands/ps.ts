@@ -1,13 +1,11 @@
-/**
- * `berth ps`: lists the processes of a sandbox without waking it.
- */
+/** `berth ps`: lists the processes of a sandbox without waking it. */
 import type { Process } from "../../protocol/process.ts";
 import { flag } from "../args/option.ts";
-import { parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";
+import { sandboxOptions } from "../args/sandbox-options.ts";
 import { command } from "../command.ts";
-import { findSandbox } from "../find-sandbox.ts";
-import { formatAge } from "../output/age.ts";
-import { type Column, formatTable } from "../output/table.ts";
+import { findExistingSandbox } from "../find-sandbox.ts";
+import { formatAge } from "../output/format.ts";
+import type { Column } from "../output/table.ts";
 
 export const psCommand = command({
   name: "ps",
@@ -17,16 +15,13 @@ export const psCommand = command({
     ["What is running", "berth ps"],
     ["How the last ones ended", "berth ps --all"],
   ],
-  async run(context, { options: { all, ...which } }) {
+  async run(context, { options }) {
     const { output } = context;
-    const { sandbox } = await findSandbox(context, {
-      ...parseSandboxOptions(which),
-      ...{ make: false, ready: false },
-    });
-    const { processes } = await sandbox.processes(all ? {} : { state: "running" });
+    const { sandbox } = await findExistingSandbox(context, options);
+    const { processes } = await sandbox.processes(options.all ? {} : { state: "running" });
     if (context.json) return void output.printJson({ processes });
     if (processes.length === 0) return void output.info("No processes.");
-    for (const line of formatTable(columns, processes, context.stdout.columns)) output.print(line);
+    output.printTable(columns, processes);
   },
 });
 

@@ -1,13 +1,10 @@
-/**
- * `berth push`: sends the state of this checkout to its sandbox and runs nothing.
- */
-
+/** `berth push`: sends the state of this checkout to its sandbox and runs nothing. */
 import { flag } from "../args/option.ts";
 import { sandboxOptions } from "../args/sandbox-options.ts";
 import { command } from "../command.ts";
 import { findSandbox } from "../find-sandbox.ts";
 import { acquireLease } from "../lock/acquire-lease.ts";
-import { formatSize } from "../output/size.ts";
+import { formatSize } from "../output/format.ts";
 import { syncUp } from "../sync/sync.ts";
 
 export const pushCommand = command({
@@ -29,11 +26,8 @@ export const pushCommand = command({
       progress: (text) => context.progress.show(text),
     });
     context.progress.end();
-    if (context.json) context.output.printJson({ sandbox: found.id, sentBytes });
-    else
-      context.output.print(
-        sentBytes === 0 ? "Nothing has changed." : `Sent ${formatSize(sentBytes)}.`,
-      );
+    const text = sentBytes === 0 ? "Nothing has changed." : `Sent ${formatSize(sentBytes)}.`;
+    context.output.printResult({ sandbox: found.id, sentBytes }, text);
     return 0;
   },
 });

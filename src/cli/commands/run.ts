@@ -3,29 +3,31 @@
  * and the checkout, run/start-background.ts for the wait.
  */
 import type { SandboxHandle } from "../../client/index.ts";
-import { environmentOption } from "../args/environment.ts";
-import { badOption, text, wholeNumber } from "../args/option.ts";
-import { optionalRest, required } from "../args/positional.ts";
-import { checkNewName } from "../args/process-name.ts";
+import {
+  badOption,
+  optionalRest,
+  required,
+  seconds,
+  text,
+  waitOption,
+  wholeNumber,
+} from "../args/option.ts";
 import { parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
-import { findProcess } from "../find-process.ts";
+import { checkNewName, findProcess } from "../find-process.ts";
 import { type FoundSandbox, findSandbox } from "../find-sandbox.ts";
-import { Interrupts } from "../interrupts.ts";
-import { toCheckoutSync } from "../run/checkout-sync.ts";
-import { interruptExitCode, sendCheckout, withLease } from "../run/run.ts";
+import { sendCheckout, trace, withLease } from "../run/run.ts";
 import {
   type BackgroundCommand,
   type StartedProcess,
   startBackground,
 } from "../run/start-background.ts";
-import { toProgram, toVariables } from "../run/to-program.ts";
+import { environmentOption, toProgram, toVariables } from "../run/to-program.ts";
 
 const readySeconds = 30;
-const secondsMax = 60 * 60;
-const portMax = 65_535;
+const readySecondsMax = 60 * 60;
 const logCharsMax = 1024;
 
 export const runCommand = command({
@@ -39,22 +41,19 @@ export const runCommand = command({
   },
   options: {
     port: wholeNumber("-p, --port <port>", "Ready when it accepts connections on this port", {
-      ...{ min: 1, max: portMax },
+      min: 1,
+      max: 65_535,
     }),
     log: text("--log <text>", "Ready when it has written this text"),
-    timeout: wholeNumber(
+    timeoutMs: seconds(
       "--timeout <seconds>",
       `How long it may take to be ready (default: ${readySeconds})`,
-      {
-        ...{ min: 1, max: secondsMax },
-      },
+      { min: 1, max: readySecondsMax },
     ),
     ...sandboxOptions,
     cwd: text("--cwd <folder>", "Working directory; relative to the top of the checkout"),
     env: environmentOption,
-    wait: wholeNumber("--wait <seconds>", "How long to wait for the lease (default: 3600)", {
-      ...{ min: 0, max: secondsMax },
-    }),
+    waitMs: waitOption,
   },
   examples: [
     ["A server, ready for the first request", "berth run web --port 3000 -- npm start"],
@@ -67,66 +66,38 @@ export const runCommand = command({
   ],
   ownSignals: true,
   async run(context, { args, options }) {
-    const { port, log, timeout = readySeconds, wait, cwd } = options;
+    const { port, log, timeoutMs = readySeconds * 1000, waitMs, cwd, id } = options;
     const name = checkNewName(args.name);
     if (log !== undefined && (log === "" || log.length > logCharsMax)) {
       throw badOption("--log", `must have 1 to ${logCharsMax} characters`);
     }
     const which = parseSandboxOptions(options);
-    const variables = toVariables(context, options.env);
-    const outputs = context.json ? [context.stdout] : [context.stdout, context.stderr];
-    using interrupts = new Interrupts(...outputs);
-    const waitMs = wait === undefined ? undefined : wait * 1000;
+    const env = toVariables(context, options.env);
+    context.interrupts.watchOutputs(context);
     const isRepeat = args.command.length === 0;
-    try {
-      const found = await findSandbox(context, {
-        ...{ ...which, signal: interrupts.requested, waitMs },
-        ...(isRepeat ? { make: false } : {}),
-      });
-      const { sandbox } = found;
-      const program = isRepeat
-        ? {
-            ...(await findLastProgram(sandbox, name)),
-            ...(cwd === undefined ? {} : { cwd }),
-            ...variables,
-          }
-        : toProgram(context, found, args.command, options);
-      const nameArgs = options.id === undefined ? name : `${name} --id ${options.id}`;
-      const background: BackgroundCommand = {
-        name,
-        program,
-        port,
-        log,
-        timeoutMs: timeout * 1000,
-        nameArgs,
-      };
-      const checkoutSync = toCheckoutSync(context, found);
-      const started = await withLease(
-        context,
-        { sandbox, interrupts, waitMs },
-        async (lease, trace) => {
-          const sent = await sendCheckout(
-            context,
-            { sandbox, interrupts, checkoutSync },
-            lease,
-            trace,
-          );
-          trace("run");
-          const deps = { sandbox, lease: lease.token, interrupts };
-          const running = await startBackground(context, background, deps).catch(
-            (thrown: unknown) => {
-              throw printOutput(context, thrown);
-            },
-          );
-          trace("ran", { process: running.process.id });
-          return { ...running, sync: sent === undefined ? null : { sentBytes: sent.sentBytes } };
-        },
-      );
-      printStarted(context, found, started, nameArgs);
-      return 0;
-    } catch (thrown) {
-      return interruptExitCode(context, thrown, interrupts);
-    }
+    const found = await findSandbox(context, { ...which, waitMs, make: !isRepeat });
+    const { sandbox } = found;
+    const last = isRepeat ? await findLastProgram(sandbox, name) : undefined;
+    const program =
+      last === undefined
+        ? toProgram(context, found, args.command, options)
+        : { ...last, cwd: cwd ?? last.cwd, env };
+    const nameArgs = id === undefined ? name : `${name} --id ${id}`;
+    const background = { name, program, port, log, timeoutMs, nameArgs };
+    const started = await withLease(context, sandbox, waitMs, async (lease) => {
+      const sent = await sendCheckout(context, found, lease);
+      trace(context, "run");
+      try {
+        const running = await startBackground(context, background, sandbox, lease.token);
+        trace(context, "ran", { process: running.process.id });
+        return { ...running, sync: sent === undefined ? null : { sentBytes: sent.sentBytes } };
+      } catch (thrown) {
+        printOutput(context, thrown);
+        throw thrown;
+      }
+    });
+    printStarted(context, found, started, nameArgs);
+    return 0;
   },
 });
 
@@ -159,12 +130,11 @@ async function findProcessToRepeat(sandbox: SandboxHandle, name: string) {
 }
 
 /** Prints the end of the log; with `--json` it is in the document. */
-function printOutput({ json, output, progress }: Context, thrown: unknown): unknown {
+function printOutput({ json, output, progress }: Context, thrown: unknown): void {
   const text = thrown instanceof Failure ? thrown.facts.output : undefined;
-  if (json || typeof text !== "string" || text === "") return thrown;
+  if (json || typeof text !== "string" || text === "") return;
   progress.end();
   output.info(text);
-  return thrown;
 }
 
 function printStarted(

@@ -1,6 +1,4 @@
-/**
- * `berth start`: finds or creates the sandbox of the checkout. See find-sandbox.ts.
- */
+/** `berth start` finds or creates the sandbox of the checkout; `berth reset` replaces it in one step of the server. */
 import { badOption, choice, flag } from "../args/option.ts";
 import { sandboxOptions } from "../args/sandbox-options.ts";
 import { command } from "../command.ts";
@@ -32,8 +30,27 @@ export const startCommand = command({
     const found = await findSandbox(context, { ready: wait, onExisting, force, config });
     const { id, view, made, replaced, drifted } = found;
     const document = { sandbox: view, made, replaced: replaced ?? null, configChanged: drifted };
-    if (context.json) return void context.output.printJson(document);
     const origin = replaced !== undefined ? `replaced ${replaced}` : made ? "created" : "found";
-    context.output.print(`Sandbox ${id} is ${view.state} (${origin}).`);
+    context.output.printResult(document, `Sandbox ${id} is ${view.state} (${origin}).`);
+  },
+});
+
+export const resetCommand = command({
+  name: "reset",
+  summary: "Replace the sandbox by a new one",
+  about:
+    "The new one has the current configuration. Files of the old one that are not in this checkout are lost.",
+  options: {
+    wait: flag("--wait", "Wait until it is ready and its set-up commands have run"),
+    force: flag("--force", "Even if somebody holds the old one's lease"),
+    config: sandboxOptions.config,
+  },
+  examples: [["After a change of .berth/sandbox.json", "berth reset --wait"]],
+  async run(context, { options: { wait, force, config } }) {
+    const replacement = { ready: wait, onExisting: "replace", force, config } as const;
+    const { id, view, replaced } = await findSandbox(context, replacement);
+    const document = { old: replaced ?? null, new: id, sandbox: view };
+    const origin = replaced === undefined ? "there was none before" : `replaced ${replaced}`;
+    context.output.printResult(document, `Sandbox ${id} is ${view.state} (${origin}).`);
   },
 });

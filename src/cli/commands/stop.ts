@@ -1,6 +1,4 @@
-/**
- * `berth stop`: destroys sandboxes. Stopping one that is stopped is not a failure.
- */
+/** `berth stop`: destroys sandboxes. Stopping one that is stopped is not a failure. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Berth, SandboxHandle } from "../../client/index.ts";
 import { asBerthError } from "../../protocol/errors.ts";
@@ -17,7 +15,10 @@ import { listAll, mapConcurrently } from "../list-all.ts";
 import { LocalState } from "../state/local-state.ts";
 
 type StoppedSandbox = { id: string; wasRunning: boolean; state: string };
-type FailedStop = { id: string; error: { code: string; message: string; hint?: string } };
+type FailedStop = {
+  id: string;
+  error: { code: string; message: string; hint?: string | undefined };
+};
 
 export const stopCommand = command({
   name: "stop",
@@ -91,12 +92,8 @@ async function stop(
     const known = asBerthError(thrown);
     if (known === undefined) throw thrown;
     if (known.code === "sandbox_destroyed") return { id, wasRunning: false, state: "destroyed" };
-    const isHeld = known.code === "lease_held";
-    const nextStep = isHeld
-      ? "Wait for the lease, or use `--force`."
-      : hintFor(known.code, "berth stop");
-    const hint = nextStep === undefined ? {} : { hint: nextStep };
-    return { id, error: { code: known.code, message: known.message, ...hint } };
+    const { code, message } = known;
+    return { id, error: { code, message, hint: hintFor(code, "berth stop") } };
   }
 }
 
@@ -108,9 +105,7 @@ function printResults({ output, json }: Context, ended: (StoppedSandbox | Failed
   if (ended.length === 0) output.print("There is no sandbox to stop.");
   for (const result of ended) {
     if ("error" in result) {
-      output.info(`${output.paint("red", "error:")} ${result.id}: ${result.error.message}`);
-      if (result.error.hint !== undefined)
-        output.info(`${output.paint("cyan", "hint:")} ${result.error.hint}`);
+      output.error(`${result.id}: ${result.error.message}`, result.error.hint);
     } else if (!result.wasRunning) {
       output.print(`Sandbox ${result.id} was already stopped.`);
     } else if (result.state === "destroyed") {

@@ -1,6 +1,4 @@
-/**
- * `berth version`: prints the version of the command.
- */
+/** `berth version`: prints the version of the command. */
 import manifest from "../../../package.json" with { type: "json" };
 import { command } from "../command.ts";
 
@@ -9,7 +7,6 @@ export const versionCommand = command({
   summary: "Print the version",
   examples: [["For a script", "berth version --json"]],
   async run({ output }) {
-    if (output.json) output.printJson({ version: manifest.version });
-    else output.print(manifest.version);
+    output.printResult({ version: manifest.version }, manifest.version);
   },
 });

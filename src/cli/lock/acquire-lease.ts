@@ -6,9 +6,8 @@ import { hostname, userInfo } from "node:os";
 import type { SandboxHandle } from "../../client/index.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Context } from "../context.ts";
-import { joinLeaseQueue, type SharedLeaseTurn } from "./join-lease-queue.ts";
+import { joinLeaseQueue, unservedTurn } from "./join-lease-queue.ts";
 import type { LeasedWork } from "./lease-queue.ts";
-import { WaitNotice } from "./wait-notice.ts";
 
 /** The lease as a command sees it, held by itself or by `berth lock`. */
 export type CommandLease = AsyncDisposable & {
@@ -22,46 +21,37 @@ export type CommandLease = AsyncDisposable & {
   release(): Promise<void>;
 };
 
-export type AcquireOptions = { signal?: AbortSignal | undefined; waitMs?: number | undefined };
-
 export const leaseVariable = "BERTH_LEASE";
 export const leaseSandboxVariable = "BERTH_LEASE_SANDBOX";
 /** The socket of the queue for commands that share the lease. */
 export const queueVariable = "BERTH_LEASE_TURNS";
 
+/** Waits until the lease is free, `waitMs` is over (default: one hour) or the command is interrupted. */
 export async function acquireLease(
   context: Context,
   sandbox: SandboxHandle,
-  { signal, waitMs }: AcquireOptions = {},
+  waitMs: number = limits.leaseQueueMaxMs,
 ): Promise<CommandLease> {
-  const token = context.env[leaseVariable];
-  if (token !== undefined && token !== "" && context.env[leaseSandboxVariable] === sandbox.id) {
-    const { registerWork, end } = await waitForTurn(context, { signal, waitMs });
-    return toCommandLease({
-      token,
-      lost: new AbortController().signal,
-      registerWork,
-      release: async () => end(),
-    });
-  }
-  const holder = async () => (await sandbox.lease().catch(() => undefined))?.holder;
   const waiting = new WaitNotice(context);
+  const options = { waitMs, signal: context.interrupts.requested };
+  const token = context.env[leaseVariable];
+  const isShared =
+    token !== undefined && token !== "" && context.env[leaseSandboxVariable] === sandbox.id;
   try {
+    if (isShared) return await joinSharedLease(token, context.env[queueVariable], waiting, options);
+    const holder = async () => (await sandbox.lease().catch(() => undefined))?.holder;
     const lease = await sandbox.hold({
+      ...options,
       holder: holderName(),
       onQueued: (position) => waiting.queued(position, holder),
       onConnection: (state) => waiting.connection(state),
-      ...(signal === undefined ? {} : { signal }),
-      ...(waitMs === undefined ? {} : { waitMs }),
     });
-    const { token, fence } = lease;
-    // The work ends with the lease.
-    const registerWork = () => {};
     return toCommandLease({
-      token,
-      fence,
+      token: lease.token,
+      fence: lease.fence,
       lost: lease.signal,
-      registerWork,
+      // The work ends with the lease.
+      registerWork: () => {},
       release: () => lease.release(),
     });
   } finally {
@@ -70,19 +60,25 @@ export async function acquireLease(
 }
 
 /** Commands that share a lease run one after the other. */
-async function waitForTurn(context: Context, options: AcquireOptions): Promise<SharedLeaseTurn> {
-  const path = context.env[queueVariable];
-  if (path === undefined || path === "") return { registerWork: () => {}, end: () => {} };
-  const waiting = new WaitNotice(context);
-  try {
-    return await joinLeaseQueue(path, {
-      ...options,
-      name: holderName(),
-      onQueued: (position, holder) => waiting.queued(position, async () => holder),
-    });
-  } finally {
-    waiting.end();
-  }
+async function joinSharedLease(
+  token: string,
+  queuePath: string | undefined,
+  waiting: WaitNotice,
+  options: { waitMs: number; signal: AbortSignal },
+): Promise<CommandLease> {
+  const turn = !queuePath
+    ? unservedTurn
+    : await joinLeaseQueue(queuePath, {
+        ...options,
+        name: holderName(),
+        onQueued: (position, holder) => waiting.queued(position, async () => holder),
+      });
+  return toCommandLease({
+    token,
+    lost: new AbortController().signal,
+    registerWork: turn.registerWork,
+    release: async () => turn.end(),
+  });
 }
 
 function toCommandLease(lease: Omit<CommandLease, typeof Symbol.asyncDispose>): CommandLease {
@@ -102,5 +98,53 @@ function userName(): string {
   } catch {
     // The user of a container may have no name.
     return String(process.getuid?.() ?? "somebody");
+  }
+}
+
+const noticeDelayMs = 500;
+
+/** Tells a user who waits for the lease who holds it, unless the wait is short or the output is JSON. */
+class WaitNotice {
+  readonly #context: Context;
+  #position = 0;
+  #holder: () => Promise<string | undefined> = async () => undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #hasEnded = false;
+  #isShown = false;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  queued(position: number, holder: () => Promise<string | undefined>): void {
+    this.#position = position;
+    this.#holder = holder;
+    this.#timer ??= setTimeout(() => this.#print(), noticeDelayMs);
+    if (this.#isShown && this.#context.tty) this.#print();
+  }
+
+  connection(state: "lost" | "back"): void {
+    const { json, tty, progress, output } = this.#context;
+    if (json) return;
+    const text = state === "lost" ? "Connection lost; reconnecting" : "Connected again";
+    if (tty) progress.show(text);
+    else output.info(text);
+  }
+
+  end(): void {
+    this.#hasEnded = true;
+    clearTimeout(this.#timer);
+    this.#context.progress.end();
+  }
+
+  async #print(): Promise<void> {
+    this.#isShown = true;
+    if (this.#context.json) return;
+    const holder = await this.#holder();
+    if (this.#hasEnded) return;
+    const others = this.#position === 0 ? "" : `, ${this.#position} before this one`;
+    const text = `Waiting for ${holder ?? "the sandbox"} to finish${others}`;
+    if (this.#context.tty) this.#context.progress.show(text);
+    else this.#context.output.info(text);
   }
 }

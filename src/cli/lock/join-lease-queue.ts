@@ -4,14 +4,13 @@
  */
 import { connect } from "node:net";
 import { BerthError } from "../../protocol/errors.ts";
-import { limits } from "../../protocol/limits.ts";
 import type { LeasedWork, QueueMessage, QueueUpdate } from "./lease-queue.ts";
 
-export type QueueOptions = {
+type QueueOptions = {
   name: string;
   onQueued: (position: number, holder: string) => void;
-  signal?: AbortSignal | undefined;
-  waitMs?: number | undefined;
+  signal: AbortSignal;
+  waitMs: number;
 };
 
 export type SharedLeaseTurn = {
@@ -20,11 +19,12 @@ export type SharedLeaseTurn = {
   end(): void;
 };
 
-const unservedTurn: SharedLeaseTurn = { registerWork: () => {}, end: () => {} };
+/** Nobody orders the commands. */
+export const unservedTurn: SharedLeaseTurn = { registerWork: () => {}, end: () => {} };
 
 export function joinLeaseQueue(
   path: string,
-  { name, onQueued, signal, waitMs = limits.leaseQueueMaxMs }: QueueOptions,
+  { name, onQueued, signal, waitMs }: QueueOptions,
 ): Promise<SharedLeaseTurn> {
   return new Promise((resolve, reject) => {
     const socket = connect(path);
@@ -33,14 +33,14 @@ export function joinLeaseQueue(
     const send = (message: QueueMessage) => socket.write(`${JSON.stringify(message)}\n`);
     const settle = () => {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", abort);
+      signal.removeEventListener("abort", abort);
     };
     const fail = (reason: unknown) => {
       settle();
       socket.destroy();
       reject(reason);
     };
-    const abort = () => fail(signal?.reason);
+    const abort = () => fail(signal.reason);
     const handleUpdate = (update: QueueUpdate) => {
       if ("go" in update) {
         settle();
@@ -68,8 +68,8 @@ export function joinLeaseQueue(
       settle();
       resolve(unservedTurn);
     });
-    signal?.addEventListener("abort", abort);
-    if (signal?.aborted) return abort();
+    signal.addEventListener("abort", abort);
+    if (signal.aborted) return abort();
     send({ name });
   });
 }
@@ -78,8 +78,6 @@ function queueTimeout(holder: string): BerthError {
   return new BerthError(
     "lease_wait_timeout",
     "Other commands that share the lease did not finish in time.",
-    {
-      facts: { holder },
-    },
+    { facts: { holder } },
   );
 }

@@ -7,25 +7,24 @@ import { closeSync, openSync } from "node:fs";
 import type { SandboxHandle } from "../../client/index.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
-import { type Interrupts, signalExitCode } from "../interrupts.ts";
+import { signalExitCode } from "../interrupts.ts";
+import { endScripts } from "../sync/run-script.ts";
 import {
   type CommandLease,
   leaseSandboxVariable,
   leaseVariable,
   queueVariable,
 } from "./acquire-lease.ts";
-import { endOrphans } from "./end-orphans.ts";
-import { LeaseQueue } from "./lease-queue.ts";
-
-type LocalRunDeps = { sandbox: SandboxHandle; lease: CommandLease; interrupts: Interrupts };
+import { type LeasedWork, LeaseQueue } from "./lease-queue.ts";
 
 /** How long after the first signal the command is killed. */
 const killDelayMs = 10_000;
 
 export async function runLocal(
-  { env, cwd }: Context,
+  { env, cwd, interrupts }: Context,
   [program = "", ...args]: string[],
-  { sandbox, lease, interrupts }: LocalRunDeps,
+  sandbox: SandboxHandle,
+  lease: CommandLease,
 ): Promise<number> {
   interrupts.requested.throwIfAborted();
   lease.lost.throwIfAborted();
@@ -37,7 +36,9 @@ export async function runLocal(
   const child = spawn(program, args, {
     cwd,
     env: {
-      ...{ ...env, [leaseVariable]: lease.token, [leaseSandboxVariable]: sandbox.id },
+      ...env,
+      [leaseVariable]: lease.token,
+      [leaseSandboxVariable]: sandbox.id,
       [queueVariable]: queue.path,
     },
     stdio: "inherit",
@@ -102,4 +103,23 @@ function spawnFailure(program: string, error: NodeJS.ErrnoException): Failure {
       exitCode: isMissing ? 127 : 126,
     },
   );
+}
+
+const answerWithinMs = 10_000;
+
+async function endOrphans(
+  sandbox: SandboxHandle,
+  lease: string,
+  work: LeasedWork[],
+): Promise<void> {
+  const ends = work.map((item) => endWork(sandbox, lease, item).catch(() => {}));
+  await Promise.all([...ends, endScripts({ sandbox, lease })]);
+}
+
+async function endWork(sandbox: SandboxHandle, lease: string, work: LeasedWork): Promise<void> {
+  if ("terminal" in work)
+    return void (await sandbox.endTerminal(work.terminal, { answerWithinMs }));
+  const { state } = await sandbox.process(work.process, { answerWithinMs });
+  // `endProcess` on a process that has exited would delete its log.
+  if (state === "running") await sandbox.endProcess(work.process, { lease, answerWithinMs });
 }

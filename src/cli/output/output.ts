@@ -3,9 +3,9 @@
  * NO_COLOR is set.
  */
 import { styleText } from "node:util";
+import { type Column, formatTable } from "./table.ts";
 
 type Sink = { write(text: string | Uint8Array): unknown; isTTY?: boolean; columns?: number };
-type Colour = "red" | "green" | "yellow" | "cyan" | "dim" | "bold";
 
 export class Output {
   readonly stdout: Sink;
@@ -26,6 +26,16 @@ export class Output {
     if (!this.json) this.stdout.write(`${text}\n`);
   }
 
+  /** Prints the result: the document with `--json`, else the line. */
+  printResult(document: unknown, text: string): void {
+    if (this.json) this.printJson(document);
+    else this.print(text);
+  }
+
+  printTable<T>(columns: Column<T>[], rows: T[]): void {
+    for (const line of formatTable(columns, rows, this.stdout.columns)) this.print(line);
+  }
+
   /** Whether a document was printed. */
   get hasDocument(): boolean {
     return this.#hasDocument;
@@ -42,13 +52,21 @@ export class Output {
     this.stderr.write(`${text}\n`);
   }
 
-  warn(text: string, hint?: string): void {
-    this.info(`${this.paint("yellow", "warning:")} ${text}`);
-    if (hint !== undefined) this.info(`${this.paint("cyan", "hint:")} ${hint}`);
+  error(text: string, hint?: string): void {
+    this.#printLabelled(this.#paint("red", "error:"), text, hint);
   }
 
-  paint(colour: Colour, text: string, on: Sink = this.stderr): string {
-    if (this.#plain || on.isTTY !== true) return text;
+  warn(text: string, hint?: string): void {
+    this.#printLabelled(this.#paint("yellow", "warning:"), text, hint);
+  }
+
+  #printLabelled(label: string, text: string, hint: string | undefined): void {
+    this.info(`${label} ${text}`);
+    if (hint !== undefined) this.info(`${this.#paint("cyan", "hint:")} ${hint}`);
+  }
+
+  #paint(colour: "red" | "yellow" | "cyan", text: string): string {
+    if (this.#plain || this.stderr.isTTY !== true) return text;
     return styleText(colour, text, { validateStream: false });
   }
 }

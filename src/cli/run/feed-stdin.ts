@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { SandboxHandle } from "../../client/index.ts";
 import { asBerthError } from "../../protocol/errors.ts";
 
-type StdinTarget = { sandbox: SandboxHandle; process: string; lease: string };
+export type StdinTarget = { sandbox: SandboxHandle; process: string; lease: string };
 
 const chunkBytes = 1024 * 1024;
 const retryDelayMs = 500;
@@ -64,12 +64,8 @@ async function write(
   let failures = 0;
   while (!over.aborted) {
     try {
-      const { offset } = await sandbox.writeStdin(process, bytes, {
-        ...position,
-        lease,
-        signal: over,
-      });
-      return offset;
+      const options = { ...position, lease, signal: over };
+      return (await sandbox.writeStdin(process, bytes, options)).offset;
     } catch (thrown) {
       if (over.aborted) return undefined;
       const code = asBerthError(thrown)?.code;

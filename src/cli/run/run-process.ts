@@ -4,38 +4,27 @@
  */
 import { randomUUID } from "node:crypto";
 import type { SandboxHandle } from "../../client/index.ts";
-import { type Interrupts, signalExitCode } from "../interrupts.ts";
+import type { Context } from "../context.ts";
+import { signalExitCode } from "../interrupts.ts";
 import type { CommandLease } from "../lock/acquire-lease.ts";
-import { feedStdin } from "./feed-stdin.ts";
+import { feedStdin, type StdinTarget } from "./feed-stdin.ts";
 import type { OutputSink } from "./output-sinks.ts";
-
-export type Program = {
-  argv: string[];
-  cwd?: string;
-  env?: Record<string, string>;
-  timeoutMs?: number;
-};
+import type { Program } from "./to-program.ts";
 
 export type ProcessExit = { exitCode: number | null; signal: string | null; timedOut: boolean };
-
-type ProcessDeps = {
-  sandbox: SandboxHandle;
-  lease: CommandLease;
-  interrupts: Interrupts;
-  stdin: NodeJS.ReadStream;
-  sinks: OutputSink;
-  onConnection: (state: "lost" | "back") => void;
-  /** Called when the command has not ended soon after an interrupt. */
-  onSlowEnd: () => void;
-};
 
 /** How long after the first interrupt the command is killed. */
 const killDelayMs = 10_000;
 /** When to say that the interrupt has not ended it yet. */
 const slowEndMs = 1_000;
 
-export async function runProcess(program: Program, deps: ProcessDeps): Promise<ProcessExit> {
-  const { sandbox, lease, sinks } = deps;
+export async function runProcess(
+  context: Context,
+  program: Program,
+  sandbox: SandboxHandle,
+  lease: CommandLease,
+  sink: OutputSink,
+): Promise<ProcessExit> {
   const { id } = await sandbox.startProcess(
     { ...program, onFull: "block", endsWithLease: true },
     // The key makes a repeated call start no second process.
@@ -43,53 +32,54 @@ export async function runProcess(program: Program, deps: ProcessDeps): Promise<P
   );
   lease.registerWork({ process: id });
   const over = new AbortController();
-  const stdinSent = feedStdin(
-    deps.stdin,
-    { sandbox, process: id, lease: lease.token },
-    over.signal,
-  ).catch(() => {
-    // The process has ended or the connection is lost: following the log reports it.
-  });
-  const interrupted = endOnInterrupt(id, deps, over.signal);
+  const target = { sandbox, process: id, lease: lease.token };
+  // If it fails, the process has ended or the connection is lost: following the log reports it.
+  const stdinSent = feedStdin(context.stdin, target, over.signal).catch(() => {});
+  const interrupted = endOnInterrupt(context, target, over.signal);
+  const onConnection = (state: "lost" | "back") => printConnection(context, state);
   try {
-    const signal = lease.lost;
-    const { onConnection } = deps;
-    for await (const event of sandbox.followLogs(id, { signal, onConnection })) {
-      if (event.type === "output") await sinks.write(event.stream, event.bytes);
+    for await (const event of sandbox.followLogs(id, { signal: lease.lost, onConnection })) {
+      if (event.type === "output") await sink.write(event.stream, event.bytes);
       if (event.type === "exit") {
-        const { exitCode, signal: ended, timedOut } = event;
-        return { exitCode, signal: ended, timedOut };
+        const { exitCode, signal, timedOut } = event;
+        return { exitCode, signal, timedOut };
       }
     }
     throw new Error(`the log of process ${id} ended without its exit`);
   } finally {
     over.abort();
-    deps.stdin.destroy();
+    context.stdin.destroy();
     await Promise.all([stdinSent, interrupted]);
   }
 }
 
 /** Ctrl-C is first sent to the remote command as a signal; later the command is killed. */
 async function endOnInterrupt(
-  id: string,
-  { sandbox, lease, interrupts, onSlowEnd }: ProcessDeps,
+  { interrupts, output, json }: Context,
+  { sandbox, process, lease }: StdinTarget,
   over: AbortSignal,
 ): Promise<void> {
   await waitForEither(interrupts.requested, over);
-  const { first } = interrupts;
+  const { first, forced } = interrupts;
   if (over.aborted || first === undefined) return;
-  const options = { lease: lease.token, signal: over };
+  const options = { lease, signal: over };
   // Kills at once when nobody reads the output: many programs would not notice a closed pipe.
   if (first.signal !== "SIGPIPE") {
-    await sandbox.signalProcess(id, first.signal, options).catch(() => {});
-    const { forced } = interrupts;
+    await sandbox.signalProcess(process, first.signal, options).catch(() => {});
     const killTimeout = AbortSignal.timeout(killDelayMs);
     await waitForEither(AbortSignal.any([forced, AbortSignal.timeout(slowEndMs)]), over);
-    if (!over.aborted && !forced.aborted) onSlowEnd();
+    if (!over.aborted && !forced.aborted && !json) {
+      output.info("The command has not ended yet. Press Ctrl-C again to kill it.");
+    }
     await waitForEither(AbortSignal.any([forced, killTimeout]), over);
   }
   if (over.aborted) return;
-  await sandbox.endProcess(id, options).catch(() => {});
+  await sandbox.endProcess(process, options).catch(() => {});
+}
+
+function printConnection({ output, json }: Context, state: "lost" | "back"): void {
+  if (json) return;
+  output.info(state === "lost" ? "Connection lost; reconnecting." : "Connected again.");
 }
 
 function waitForEither(first: AbortSignal, second: AbortSignal): Promise<void> {

@@ -1,16 +1,12 @@
-/**
- * Runs a remote command in a terminal of its own, shown on the user's: `berth exec --tty`.
- */
+/** Runs a remote command in a terminal of its own, shown on the user's: `berth exec --tty`. */
 import { randomBytes } from "node:crypto";
 import type { SandboxHandle } from "../../client/index.ts";
 import { LocalTerminal } from "../attach/local-terminal.ts";
 import { runSession } from "../attach/session.ts";
 import type { Context } from "../context.ts";
-import type { Interrupts } from "../interrupts.ts";
 import type { CommandLease } from "../lock/acquire-lease.ts";
-import type { ProcessExit, Program } from "./run-process.ts";
-
-type TerminalDeps = { sandbox: SandboxHandle; lease: CommandLease; interrupts: Interrupts };
+import type { ProcessExit } from "./run-process.ts";
+import type { Program } from "./to-program.ts";
 
 /**
  * A terminal disappears when its program exits, with everything it showed. So the program waits until a viewer is
@@ -26,13 +22,17 @@ const endTimeoutMs = 5_000;
 export async function runTerminal(
   context: Context,
   { argv, cwd, env }: Program,
-  { sandbox, lease, interrupts }: TerminalDeps,
+  sandbox: SandboxHandle,
+  lease: CommandLease,
 ): Promise<ProcessExit> {
+  const { interrupts } = context;
   using local = new LocalTerminal(context);
   const id = `exec-${randomBytes(6).toString("hex")}`;
   const call = {
-    ...{ id, ...local.size, argv: ["sh", "-c", waitForViewerScript, "sh", ...argv] },
-    ...(cwd === undefined ? {} : { cwd }),
+    id,
+    ...local.size,
+    argv: ["sh", "-c", waitForViewerScript, "sh", ...argv],
+    cwd,
     env: { TERM: context.env.TERM ?? "xterm-256color", ...env },
     endsWithLease: true,
   };

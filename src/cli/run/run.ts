@@ -5,21 +5,16 @@
 import { appendFileSync } from "node:fs";
 import type { SandboxHandle } from "../../client/index.ts";
 import type { Context } from "../context.ts";
-import { Failure } from "../failure.ts";
-import { Interrupted, type Interrupts, toInterruptedDocument } from "../interrupts.ts";
+import type { FoundSandbox } from "../find-sandbox.ts";
+import type { Interrupted } from "../interrupts.ts";
 import { acquireLease, type CommandLease } from "../lock/acquire-lease.ts";
 import { explainLeaseLoss } from "../lock/explain-lease-loss.ts";
-import type { PullResult } from "../sync/sync.ts";
-import type { CheckoutSync, SentCheckout } from "./checkout-sync.ts";
+import { type PullResult, pull, type Synced, syncUp } from "../sync/sync.ts";
 import { type ProcessExit, toExitCode } from "./run-process.ts";
 
-type RunPlan<Baseline> = {
-  sandbox: SandboxHandle;
-  /** Left out: no files are sent or fetched. */
-  checkoutSync?: CheckoutSync<Baseline> | undefined;
+type RunPlan = {
   pulls: boolean;
-  waitMs?: number | undefined;
-  interrupts: Interrupts;
+  waitMs: number | undefined;
   run(lease: CommandLease): Promise<ProcessExit>;
 };
 
@@ -37,88 +32,75 @@ export type PullOutcome =
   | { status: "failed"; thrown: unknown };
 
 /** Throws `Interrupted` if an interrupt came before the command, and whatever kept the command from running. */
-export async function runInSandbox<Baseline>(
+export async function runInSandbox(
   context: Context,
-  plan: RunPlan<Baseline>,
+  found: FoundSandbox,
+  { pulls, waitMs, run }: RunPlan,
 ): Promise<RunOutcome> {
-  return await withLease(context, plan, (lease, trace) =>
-    runUnderLease(context, plan, lease, trace),
-  );
+  const { interrupts } = context;
+  const { sandbox, checkout } = found;
+  return await withLease(context, sandbox, waitMs, async (lease) => {
+    const sent = await sendCheckout(context, found, lease);
+    trace(context, "run");
+    const startedAt = performance.now();
+    const ended = await run(lease);
+    const durationMs = Math.round(performance.now() - startedAt);
+    trace(context, "ran", { ...ended });
+    let pulled: PullOutcome | null = null;
+    if (checkout !== undefined && sent !== undefined && pulls) {
+      trace(context, "pull");
+      // Changes are fetched however the command ended; another Ctrl-C cancels that.
+      const { forced } = interrupts;
+      const signal = forced.aborted ? lease.lost : AbortSignal.any([lease.lost, forced]);
+      const options = { lease: lease.token, signal };
+      pulled = await toPullOutcome(pull(sandbox, checkout, sent.baseline, options));
+    }
+    const sync = sent === undefined ? null : { sentBytes: sent.sentBytes };
+    const code = runExitCode(ended, pulled, interrupts.first);
+    return { ended, code, durationMs, sync, pull: pulled };
+  });
 }
 
 /** Runs `work` under the lease and always releases it. */
 export async function withLease<Done>(
   context: Context,
-  { sandbox, interrupts, waitMs }: Pick<RunPlan<unknown>, "sandbox" | "interrupts" | "waitMs">,
-  work: (lease: CommandLease, trace: Trace) => Promise<Done>,
+  sandbox: SandboxHandle,
+  waitMs: number | undefined,
+  work: (lease: CommandLease) => Promise<Done>,
 ): Promise<Done> {
-  const trace = openTrace(context.env);
-  trace("waiting", { sandbox: sandbox.id });
-  const lease = await acquireLease(context, sandbox, { signal: interrupts.requested, waitMs });
+  trace(context, "waiting", { sandbox: sandbox.id });
+  const lease = await acquireLease(context, sandbox, waitMs);
   try {
-    trace("granted");
-    return await work(lease, trace);
+    trace(context, "granted");
+    return await work(lease);
   } catch (thrown) {
     throw await explainLeaseLoss(thrown, sandbox, lease.fence);
   } finally {
     context.progress.end();
-    trace("release");
+    trace(context, "release");
     await lease.release();
   }
 }
 
-async function runUnderLease<Baseline>(
+/** Sends the checkout as it is now; undefined if the sandbox was given by id: its files are not this checkout's. */
+export async function sendCheckout(
   context: Context,
-  plan: RunPlan<Baseline>,
+  { sandbox, checkout }: Pick<FoundSandbox, "sandbox" | "checkout">,
   lease: CommandLease,
-  trace: Trace,
-): Promise<RunOutcome> {
-  const { sandbox, interrupts, checkoutSync } = plan;
-  const token = lease.token;
-  const sent = await sendCheckout(context, plan, lease, trace);
-  trace("run");
-  const startedAt = performance.now();
-  const ended = await plan.run(lease);
-  const durationMs = Math.round(performance.now() - startedAt);
-  trace("ran", { ...ended });
-  let pull: PullOutcome | null = null;
-  if (checkoutSync !== undefined && sent !== undefined && plan.pulls) {
-    trace("pull");
-    // Changes are fetched however the command ended; another Ctrl-C cancels that.
-    const { forced } = interrupts;
-    const cancelled = forced.aborted ? lease.lost : AbortSignal.any([lease.lost, forced]);
-    pull = await toPullOutcome(
-      checkoutSync.pull(sandbox, sent.baseline, { lease: token, signal: cancelled }),
-    );
+): Promise<Synced | undefined> {
+  const { interrupts, progress } = context;
+  const signal = AbortSignal.any([interrupts.requested, lease.lost]);
+  signal.throwIfAborted();
+  if (checkout === undefined) return undefined;
+  trace(context, "sync");
+  const show = (text: string) => progress.show(text);
+  try {
+    return await syncUp(sandbox, checkout, { lease: lease.token, signal, progress: show });
+  } finally {
+    progress.end();
+    // After an abort, the error of the sync may be anything: throws the reason of the abort.
+    signal.throwIfAborted();
   }
-  const sync = sent === undefined ? null : { sentBytes: sent.sentBytes };
-  return { ended, code: runExitCode(ended, pull, interrupts.first), durationMs, sync, pull };
-}
-
-/** Sends the checkout as it is now; undefined if there is none to send. */
-export async function sendCheckout<Baseline>(
-  context: Context,
-  {
-    sandbox,
-    interrupts,
-    checkoutSync,
-  }: Pick<RunPlan<Baseline>, "sandbox" | "interrupts" | "checkoutSync">,
-  lease: CommandLease,
-  trace: Trace,
-): Promise<SentCheckout<Baseline> | undefined> {
-  interrupts.requested.throwIfAborted();
-  const stopped = AbortSignal.any([lease.lost, interrupts.requested]);
-  let sent: SentCheckout<Baseline> | undefined;
-  if (checkoutSync !== undefined) {
-    trace("sync");
-    sent = await preferAbortReason(
-      checkoutSync.up(sandbox, { lease: lease.token, signal: stopped }),
-      stopped,
-    );
-    context.progress.end();
-  }
-  stopped.throwIfAborted();
-  return sent;
 }
 
 async function toPullOutcome(pending: Promise<PullResult>): Promise<PullOutcome> {
@@ -143,46 +125,11 @@ function runExitCode(
   return code === 0 && pull !== null && pull.status !== "done" ? 1 : code;
 }
 
-/** After an abort, the error of the work may be anything: throw the reason of the abort. */
-async function preferAbortReason<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  try {
-    return await work;
-  } catch (thrown) {
-    signal.throwIfAborted();
-    throw thrown;
-  }
-}
-
-/** The exit code of an interrupt; people get no message. */
-export function interruptExitCode(
-  { json, output }: Context,
-  thrown: unknown,
-  interrupts: Interrupts,
-): number {
-  const interrupt = findInterrupt(thrown, interrupts);
-  if (interrupt === undefined) throw thrown;
-  if (json) output.printJson(toInterruptedDocument(interrupt.signal));
-  return interrupt.exitCode;
-}
-
-function findInterrupt(thrown: unknown, { first }: Interrupts): Interrupted | undefined {
-  if (thrown instanceof Interrupted) return thrown;
-  return !(thrown instanceof Failure) && isAbort(thrown) ? first : undefined;
-}
-
-function isAbort(thrown: unknown): boolean {
-  return thrown instanceof Error && (thrown.name === "AbortError" || thrown.name === "Interrupted");
-}
-
 type Step = "waiting" | "granted" | "sync" | "run" | "ran" | "pull" | "release";
 
-type Trace = (step: Step, facts?: Record<string, unknown>) => void;
-
-/** Records the steps of a run in the file that BERTH_TRACE names. Each line is one write, so commands may share a file. */
-function openTrace(env: NodeJS.ProcessEnv): Trace {
+/** Records a step of a run in the file that BERTH_TRACE names. Each line is one write, so commands may share a file. */
+export function trace({ env }: Context, step: Step, facts: Record<string, unknown> = {}): void {
   const file = env.BERTH_TRACE;
-  if (file === undefined || file === "") return () => {};
-  return (step, facts = {}) => {
-    appendFileSync(file, `${JSON.stringify({ pid: process.pid, step, ...facts })}\n`);
-  };
+  if (file === undefined || file === "") return;
+  appendFileSync(file, `${JSON.stringify({ pid: process.pid, step, ...facts })}\n`);
 }

@@ -7,8 +7,6 @@ import type { SandboxHandle } from "../../client/index.ts";
 import type { Process, ProcessInput } from "../../protocol/process.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
-import type { Interrupts } from "../interrupts.ts";
-import { requireFreePort } from "./require-free-port.ts";
 
 export type BackgroundCommand = {
   name: string;
@@ -20,8 +18,6 @@ export type BackgroundCommand = {
   /** The name in hints, with `--id` if the sandbox was given by id. */
   nameArgs: string;
 };
-
-type BackgroundDeps = { sandbox: SandboxHandle; lease: string; interrupts: Interrupts };
 
 export type StartedProcess = { process: Process; replaced: string | null; readyMs: number };
 
@@ -35,11 +31,11 @@ const logBytesMax = 16 * 1024;
 export async function startBackground(
   context: Context,
   command: BackgroundCommand,
-  deps: BackgroundDeps,
+  sandbox: SandboxHandle,
+  lease: string,
 ): Promise<StartedProcess> {
-  const { sandbox, lease, interrupts } = deps;
   const { name, program, port } = command;
-  const { requested: signal } = interrupts;
+  const { requested: signal, forced } = context.interrupts;
   const [old] = (await sandbox.processes({ name, state: "running" })).processes;
   context.progress.show(`${old === undefined ? "Starting" : "Replacing"} ${name}`);
   signal.throwIfAborted();
@@ -51,12 +47,12 @@ export async function startBackground(
     { ...program, name, ifRunning: "replace" },
     // The key makes a repeated call start no second process. Only a second interrupt cancels it, because it may have
     // started.
-    { lease, idempotencyKey: randomUUID(), signal: interrupts.forced },
+    { lease, idempotencyKey: randomUUID(), signal: forced },
   );
   try {
     // A process without a pid never ran and replaced nothing.
     if (started.pid === null) throw await exitedEarly(sandbox, command, started, old);
-    const process = await waitUntilReady(context, started, command, deps);
+    const process = await waitUntilReady(context, started, command, sandbox);
     const readyMs = Math.round(performance.now() - startedAt);
     return { process, replaced: old?.id ?? null, readyMs };
   } catch (thrown) {
@@ -71,22 +67,23 @@ export async function startBackground(
 }
 
 async function waitUntilReady(
-  { progress }: Context,
+  { progress, interrupts }: Context,
   { id }: Process,
   command: BackgroundCommand,
-  { sandbox, interrupts }: BackgroundDeps,
+  sandbox: SandboxHandle,
 ): Promise<Process> {
   const { name, port, log, timeoutMs } = command;
   const { requested: signal } = interrupts;
   const until = performance.now() + timeoutMs;
   const waitFor = async (what: string, timeoutMs: number) =>
     await sandbox.waitForProcess(id, { for: what, timeoutMs, signal });
-  const conditions = [
-    ...(port === undefined ? [] : [{ what: `port:${port}`, does: `listens on port ${port}` }]),
-    ...(log === undefined
-      ? []
-      : [{ what: `log:${log}`, does: `has written ${JSON.stringify(log)}` }]),
-  ];
+  const conditions: { what: string; does: string }[] = [];
+  if (port !== undefined) {
+    conditions.push({ what: `port:${port}`, does: `listens on port ${port}` });
+  }
+  if (log !== undefined) {
+    conditions.push({ what: `log:${log}`, does: `has written ${JSON.stringify(log)}` });
+  }
   let last: Process | undefined;
   for (const { what, does } of conditions) {
     progress.show(`Waiting until ${name} ${does}`);
@@ -151,4 +148,31 @@ async function readLogEnd(sandbox: SandboxHandle, { id, log }: Process): Promise
   }
   const lines = Buffer.concat(chunks).toString("utf8").trimEnd().split("\n");
   return lines.slice(-logLinesMax).join("\n").slice(-logCharsMax);
+}
+
+const listenState = "0A";
+
+/** A server that already listens would answer in place of the new process, which then fails to bind. */
+async function requireFreePort(
+  sandbox: SandboxHandle,
+  port: number,
+  options: { lease: string; signal: AbortSignal },
+): Promise<void> {
+  // One of the two files may be missing.
+  const argv = ["cat", "/proc/net/tcp", "/proc/net/tcp6"];
+  const { stdout } = await sandbox.exec({ argv }, options);
+  if (!isListening(stdout, port)) return;
+  throw new Failure(`Something already listens on port ${port}. Nothing was started.`, {
+    hint: "Run `berth ps` to see what runs in the sandbox, and `berth kill` to end it.",
+    code: "port_taken",
+    facts: { sandbox: sandbox.id, port },
+  });
+}
+
+/** Reads the kernel's tables: one line per socket, with its local address and state in hexadecimal. */
+export function isListening(tables: string, port: number): boolean {
+  return tables.split("\n").some((line) => {
+    const [, local = "", , state] = line.trim().split(/\s+/);
+    return state === listenState && Number.parseInt(local.split(":").at(-1) ?? "", 16) === port;
+  });
 }

@@ -1,26 +1,53 @@
-/**
- * Turns the command line into a program: arguments, working directory, variables.
- */
-import { parseEnvironment } from "../args/environment.ts";
+/** Turns the command line into a program: arguments, working directory, variables. */
+
+import { envNameSchema } from "../../protocol/fields/env.ts";
+import type { ProcessInput } from "../../protocol/process.ts";
+import { repeatable } from "../args/option.ts";
 import type { Context } from "../context.ts";
+import { Failure } from "../failure.ts";
 import type { FoundSandbox } from "../find-sandbox.ts";
 
-type ProgramInput = { argv: string[]; cwd?: string; env?: Record<string, string> };
+export type Program = Pick<ProcessInput, "cwd" | "env" | "timeoutMs"> & { argv: string[] };
 
 export function toProgram(
   context: Context,
   { checkout }: Pick<FoundSandbox, "checkout">,
   argv: string[],
   { cwd, env }: { cwd: string | undefined; env: string[] },
-): ProgramInput {
+): Program {
   // Runs in the caller's directory; at the top of the checkout, in the sandbox's own default.
   const below = checkout?.below === "" ? undefined : checkout?.below;
-  const folder = cwd ?? below;
-  return { argv, ...(folder === undefined ? {} : { cwd: folder }), ...toVariables(context, env) };
+  return { argv, cwd: cwd ?? below, env: toVariables(context, env) };
 }
 
-/** Empty if no variable is given. */
-export function toVariables(context: Context, given: string[]): Pick<ProgramInput, "env"> {
-  const env = parseEnvironment(given, context.env);
-  return Object.keys(env).length === 0 ? {} : { env };
+export const environmentOption = repeatable(
+  "-e, --env <name=value>",
+  "Set a variable; NAME alone takes your value",
+);
+
+/** Undefined if no variable is given. */
+export function toVariables(
+  { env: own }: Context,
+  given: string[],
+): Record<string, string> | undefined {
+  if (given.length === 0) return undefined;
+  const env: Record<string, string> = {};
+  for (const text of given) {
+    const [name = "", ...parts] = text.split("=");
+    const value = parts.length === 0 ? own[name] : parts.join("=");
+    if (!envNameSchema.safeParse(name).success) {
+      throw new Failure(`\`--env\`: '${name}' is not a valid name of a variable.`, {
+        hint: "Use `--env NAME=value`.",
+        code: "bad_usage",
+      });
+    }
+    if (value === undefined) {
+      throw new Failure(`\`--env\`: ${name} is not set here.`, {
+        hint: `Use \`--env ${name}=value\`, or set ${name} first.`,
+        code: "bad_usage",
+      });
+    }
+    env[name] = value;
+  }
+  return env;
 }

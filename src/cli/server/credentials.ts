@@ -10,7 +10,7 @@ import { writeFileAtomically } from "../state/write-file.ts";
 
 const credentialsSchema = z.strictObject({ url: z.url(), key: z.string().min(1) });
 
-export type Credentials = z.infer<typeof credentialsSchema>;
+type Credentials = z.infer<typeof credentialsSchema>;
 
 export function credentialsPath(env: NodeJS.ProcessEnv): string {
   const config = env.XDG_CONFIG_HOME;

@@ -4,9 +4,9 @@
  */
 import { Failure } from "../failure.ts";
 import { displayName, joinNul } from "./git.ts";
-import { withIndexCopy } from "./index-copy.ts";
 import type { IndexState } from "./index-state.ts";
 import type { Repository } from "./repository.ts";
+import { withIndexCopy } from "./temporary-files.ts";
 
 type FilteredTree = { tree: string; assumed: string[] };
 

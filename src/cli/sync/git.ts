@@ -21,7 +21,7 @@ export type GitRunOptions = {
   onOutput?: (chunk: Buffer) => void;
 };
 
-export type GitResult = { code: number; stdout: Buffer };
+type GitResult = { code: number; stdout: Buffer };
 
 /** Packing the largest repositories takes minutes; a hanging git must end some time. */
 const gitTimeoutMs = 30 * 60_000;

@@ -12,9 +12,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { type Git, joinNul } from "./git.ts";
-import { withIndexCopy } from "./index-copy.ts";
 import { ObjectStore } from "./object-store.ts";
 import type { Repository } from "./repository.ts";
+import { withIndexCopy } from "./temporary-files.ts";
 
 export type IndexState = {
   /** The tree of all entries that are not in conflict. */

@@ -1,20 +1,18 @@
 /**
  * Brings back what a command changed in one repository: which changes are acceptable, and the result of each.
  */
-import type { Change } from "./fetch-changes.ts";
-import { fetchChanges, type SentState } from "./fetch-changes.ts";
+import { type Change, fetchChanges, type SentState } from "./fetch-changes.ts";
 import { displayName, joinNul } from "./git.ts";
 import { withIncomingFiles } from "./incoming-files.ts";
 import { readIndex } from "./index-state.ts";
 import type { Repository } from "./repository.ts";
 import { runScript, type SyncTarget } from "./run-script.ts";
-import { findNameProblem } from "./safe-name.ts";
 import { markPulledScript } from "./sandbox-scripts.ts";
 import { lstatIfExists, toPath } from "./working-file.ts";
 import { WorktreeWriter } from "./worktree-writer.ts";
 
-export type Conflict = { path: string; savedAs: string };
-export type RefusedPath = { path: string; why: string };
+type Conflict = { path: string; savedAs: string };
+type RefusedPath = { path: string; why: string };
 export type PullResult = {
   changed: string[];
   /** Changed here too: the version here stays, and the sandbox's is saved next to it. */
@@ -130,4 +128,33 @@ async function applyChanges(
   for (const change of gitignores) if (isInRepository(change)) apply(change);
   for (const change of written) if (!ignored.has(change.name)) apply(change);
   return { changed: changed.sort(), conflicts, kept };
+}
+
+/** Apple's file systems ignore these characters when they compare names. */
+const ignorableCharacters = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
+const nameBytesMax = 4095;
+const partBytesMax = 255;
+
+/** Why the name is not acceptable; undefined if it is. Each character of a name is a byte. */
+function findNameProblem(name: string): string | undefined {
+  if (name === "" || name.length > nameBytesMax || name.includes("\0"))
+    return "it is not a valid name";
+  if (process.platform === "win32" && /[\\:]/.test(name))
+    return "it is not a valid name on this machine";
+  for (const part of name.split("/")) {
+    if (part === "" || part === "." || part === "..") return "it leads out of the checkout";
+    if (part.length > partBytesMax) return "the name is too long";
+    if (isGitFolderName(part)) return "it is part of a git folder";
+  }
+  return undefined;
+}
+
+/** `.git` as any file system may read it: in other case, with an ignored ending, by its short name. */
+function isGitFolderName(part: string): boolean {
+  const text = Buffer.from(part, "latin1")
+    .toString()
+    .replace(ignorableCharacters, "")
+    .normalize("NFKC");
+  const [stem = ""] = text.split(":");
+  return /^(\.git|git~\d+)$/i.test(stem.replace(/[ .]+$/, ""));
 }

@@ -2,7 +2,7 @@
  * Names the temporary files of one run in `.git/berth`, and removes those of runs that were killed.
  */
 import { randomUUID } from "node:crypto";
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { copyFileSync, readdirSync, rmSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { isAlive } from "../state/file-lock.ts";
 
@@ -23,4 +23,33 @@ export function removeStaleFiles(folder: string): void {
     const { mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() };
     if (Date.now() - mtimeMs > staleAfterMs) rmSync(path, { force: true });
   }
+}
+
+/** A missing index has no copy either: git treats that as an empty one. */
+export async function withIndexCopy<T>(
+  from: string,
+  folder: string,
+  work: (copy: string) => Promise<T>,
+): Promise<T> {
+  const copy = copyIndex(from, folder);
+  try {
+    return await work(copy);
+  } finally {
+    rmSync(copy, { force: true });
+    rmSync(`${copy}.lock`, { force: true });
+  }
+}
+
+function copyIndex(from: string, folder: string): string {
+  const path = temporaryPath(folder, "index");
+  try {
+    const { mtimeMs } = statSync(from);
+    copyFileSync(from, path);
+    // git rereads files that are not older than the index: a copy with a later time would hide changes.
+    const seconds = Math.floor(mtimeMs) / 1000;
+    utimesSync(path, seconds, seconds);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+  return path;
 }

@@ -5,9 +5,9 @@
 import { lstatSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { joinNul } from "./git.ts";
-import { withIndexCopy } from "./index-copy.ts";
 import { entryName } from "./index-state.ts";
 import type { Repository } from "./repository.ts";
+import { withIndexCopy } from "./temporary-files.ts";
 import { lstatIfExists, toPath } from "./working-file.ts";
 
 type Worktree = {

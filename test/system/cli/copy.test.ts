@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { parseCopyPath } from "../../../src/cli/copy/copy-path.ts";
+import { parseCopyPath } from "../../../src/cli/commands/cp.ts";
 import { CutProxy } from "../client/cut-proxy.ts";
 import { type SharedServer, useSharedServer } from "../shared-server.ts";
 import { until } from "../until.ts";

@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { root } from "../../../container/launch/paths.js";
-import { isListening } from "../../../src/cli/run/require-free-port.ts";
+import { isListening } from "../../../src/cli/run/start-background.ts";
 import { connect, type SandboxHandle } from "../../../src/client/index.ts";
 import type { Process } from "../../../src/protocol/process.ts";
 import { type SharedServer, useSharedServer } from "../shared-server.ts";

@@ -1,9 +1,7 @@
-/**
- * Checks names of plans and members given on the command line.
- */
-import { memberKeySchema, planNameSchema } from "../../protocol/plan.ts";
-import { required } from "../args/positional.ts";
-import { Failure } from "../failure.ts";
+/** Checks names of plans and members given on the command line. */
+import { memberKeySchema, planNameSchema } from "../../../protocol/plan.ts";
+import { required } from "../../args/option.ts";
+import { Failure } from "../../failure.ts";
 
 export const planArgument = required("plan", "Name of the plan");
 
