@@ -1,5 +1,5 @@
-import { faults as leaseFaults } from "./faults.ts";
 import { keyFaults } from "./key-faults.ts";
+import { leaseFaults } from "./lease-faults.ts";
 import { expectFaultsNoticed } from "./noticed.ts";
 
 expectFaultsNoticed({

@@ -7,7 +7,7 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "n
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Fault } from "./faults.ts";
+import type { Fault } from "./fault.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const runMsMax = 280_000;

@@ -8,7 +8,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Fault } from "./faults.ts";
+import type { Fault } from "./fault.ts";
 import { type Outcome, Workshop } from "./mutant-copies.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
