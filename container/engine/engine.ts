@@ -2,18 +2,17 @@
  * Sets up one engine on one data folder: takes its lock, probes the machine and ends the processes of an earlier
  * engine.
  */
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { dlopen, FFIType } from "bun:ffi";
+import { existsSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { removeGroup } from "./cgroups/cgroups.ts";
 import { engineFolders } from "./cgroups/controllers.ts";
-import { takeInstanceLock } from "./instance-lock.ts";
 import { log } from "./log.ts";
 import { type Machine, probeMachine } from "./machine.ts";
-import { disconnectEngine } from "./network/connect.ts";
-import { resolvConf } from "./network/mode.ts";
+import { disconnectEngine, resolvConf } from "./network/network.ts";
 import { writeBaseRootfs } from "./rootfs/base-rootfs.ts";
 import { cancelFileWork } from "./rootfs/file-work.ts";
 import { type DataFolders, makeDataFolders } from "./rootfs/folders.ts";
-import { endOrphans } from "./sandbox/orphans.ts";
+import { endOrphans } from "./sandbox/leftovers.ts";
 import type { Settings } from "./settings.ts";
 
 export type Engine = {
@@ -47,6 +46,21 @@ export async function closeEngine(engine: Engine): Promise<void> {
   await cancelFileWork();
   for (const folder of engineFolders(engine.machine.cgroups)) removeGroup(folder);
   await disconnectEngine(engine);
+}
+
+/** Locks a data folder for one engine. The kernel releases the lock when the process ends. */
+function takeInstanceLock(data: string): void {
+  const libc = dlopen("libc.so.6", {
+    flock: { args: [FFIType.i32, FFIType.i32], returns: FFIType.i32 },
+  }).symbols;
+  const [exclusive, notBlocking] = [2, 4];
+  // Stays open for the life of the process and is not inherited by children.
+  const fd = openSync(`${data}/lock`, "a", 0o600);
+  if (libc.flock(fd, exclusive | notBlocking) !== 0) {
+    throw new Error(
+      `BERTH_ENGINE_DATA: Another engine uses ${data}. Stop it or choose another folder.`,
+    );
+  }
 }
 
 /** Generated once per data folder: it names the engine's groups and interfaces across restarts. */

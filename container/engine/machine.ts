@@ -1,9 +1,7 @@
-/**
- * Probes once, at the engine's start, what this machine offers (user, cgroups, network) and phrases what it lacks.
- */
+/** Probes once, at the engine's start, what this machine offers (user, cgroups, network) and phrases what it lacks. */
 import type { Isolation } from "../../src/protocol/fields/isolation.ts";
 import { type CgroupControllers, findCgroupControllers } from "./cgroups/controllers.ts";
-import { chooseNetwork, type NetworkChoice } from "./network/mode.ts";
+import { chooseNetwork, type NetworkChoice } from "./network/network.ts";
 import { isProgram } from "./run.ts";
 import type { Settings } from "./settings.ts";
 

@@ -1,6 +1,4 @@
-/**
- * Reads /proc: which processes live and who started them, and sends signals to exactly the intended process.
- */
+/** Reads /proc: which processes live and who started them, and sends signals to exactly the intended process. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 
 /** A PID may be reused; together with the start time it names one process for good. */
@@ -10,6 +8,11 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
   const fields = statOf(pid);
   const start = fields?.[fieldStart];
   return start === undefined ? undefined : { pid, start };
+}
+
+/** Leaves out those that have ended. */
+export function identifyAll(pids: number[]): ProcessIdentity[] {
+  return pids.flatMap((pid) => identifyProcess(pid) ?? []);
 }
 
 export function isAlive(process: ProcessIdentity): boolean {

@@ -1,6 +1,4 @@
-/**
- * Runs one program of the machine to its end, with a time limit and bounded output.
- */
+/** Runs one program of the machine to its end, with a time limit and bounded output. */
 const outputCharactersDefault = 64 * 1024;
 
 /** Returns stdout if the program succeeds; otherwise throws with its stderr. */

@@ -1,6 +1,4 @@
-/**
- * Reads the engine's settings from its environment once. An error names the variable and the remedy.
- */
+/** Reads the engine's settings from its environment once. An error names the variable and the remedy. */
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { limits } from "../../src/protocol/limits.ts";
@@ -34,20 +32,10 @@ const variables = z.object({
 
 export type NetworkMode = (typeof networkModes)[number];
 
-export type Settings = {
-  secret: string;
-  data: string;
-  port: number;
-  agent: string;
-  containersMax: number;
-  memoryBytesMax: number;
-  processesMax: number;
-  network: NetworkMode | undefined;
-  subnet: string;
-};
+export type Settings = ReturnType<typeof readSettings>;
 
 /** Removes the secret from the environment, so that no process started by the engine can read it. */
-export function readSettings(env: Record<string, string | undefined>): Settings {
+export function readSettings(env: Record<string, string | undefined>) {
   const read = variables.safeParse(env);
   delete env.BERTH_ENGINE_SECRET;
   if (!read.success) {

@@ -1,6 +1,4 @@
-/**
- * Makes, limits and removes the cgroup of each sandbox. The agent makes a cgroup per command below its sandbox's.
- */
+/** Makes, limits and removes the cgroup of each sandbox. The agent makes a cgroup per command below its sandbox's. */
 import {
   existsSync,
   mkdirSync,
@@ -10,6 +8,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { log, messageOf } from "../log.ts";
+import { identifyAll, type ProcessIdentity } from "../processes.ts";
 import type { Bounds } from "../sandbox/bounds.ts";
 import { type CgroupControllers, engineFolders } from "./controllers.ts";
 
@@ -29,7 +28,8 @@ export function makeGroups(
   const all = engineFolders(controllers).map((parent) => `${parent}/${id}`);
   for (const folder of all) mkdirSync(folder, { recursive: true });
   if (memory !== undefined) {
-    writeFileSync(`${memory.folder}/${id}/${memory.limit}`, String(limits.memoryBytes));
+    const file = memory.version === 2 ? "memory.max" : "memory.limit_in_bytes";
+    writeFileSync(`${memory.folder}/${id}/${file}`, String(limits.memoryBytes));
   }
   if (processes !== undefined) {
     writeFileSync(`${processes.folder}/${id}/pids.max`, String(limits.processes));
@@ -64,20 +64,18 @@ export function removeGroup(folder: string): void {
 /** Removes children first. Throws if one of them is busy. */
 export function removeEmptyGroup(folder: string): void {
   if (!existsSync(folder)) return;
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    if (entry.isDirectory()) removeEmptyGroup(`${folder}/${entry.name}`);
-  }
+  for (const group of subgroupsOf(folder)) removeEmptyGroup(group);
   rmdirSync(folder);
 }
 
-export function processesIn(folder: string): number[] {
+export function processesIn(folder: string): ProcessIdentity[] {
   if (!existsSync(folder)) return [];
-  const own = readFileSync(`${folder}/cgroup.procs`, "utf8")
-    .split("\n")
-    .filter(Boolean)
-    .map(Number);
-  const below = readdirSync(folder, { withFileTypes: true })
+  const pids = readFileSync(`${folder}/cgroup.procs`, "utf8").split("\n").filter(Boolean);
+  return [...identifyAll(pids.map(Number)), ...subgroupsOf(folder).flatMap(processesIn)];
+}
+
+export function subgroupsOf(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
-    .flatMap((entry) => processesIn(`${folder}/${entry.name}`));
-  return [...own, ...below];
+    .map((entry) => `${folder}/${entry.name}`);
 }

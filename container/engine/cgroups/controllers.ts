@@ -5,12 +5,14 @@
 import { existsSync, mkdirSync, readFileSync, writeFile, writeFileSync } from "node:fs";
 import { log, messageOf } from "../log.ts";
 
+/** The engine's own folder in the hierarchy that has this controller: the unified one if possible. */
+type Controller = { folder: string; version: 1 | 2 };
+
 /** The engine's own folder in each hierarchy that it may write to; undefined where there is none. */
 export type CgroupControllers = {
   unified: string | undefined;
-  /** The hierarchy with the memory controller (the unified one if possible) and the file of its limit. */
-  memory: { folder: string; limit: string; version: 1 | 2 } | undefined;
-  processes: { folder: string } | undefined;
+  memory: Controller | undefined;
+  processes: Controller | undefined;
   /** The group of the engine's own process in one of these folders. */
   engineGroup: string | undefined;
 };
@@ -24,27 +26,18 @@ export function findCgroupControllers(instance: string): CgroupControllers {
   const mounts = readCgroupMounts();
   const name = `berth-${instance}`;
   const unified = unifiedFolder(mounts, name);
-  const controllers = unified === undefined ? [] : enableControllers(unified);
-  const v1 = (controller: string) => {
+  const enabled = unified === undefined ? [] : enableControllers(unified);
+  const find = (controller: string): Controller | undefined => {
+    if (unified !== undefined && enabled.includes(controller))
+      return { folder: unified, version: 2 };
     const group = ownGroupIn(mounts, controller);
-    return group === undefined ? undefined : makeFolder(group, name);
+    const folder = group === undefined ? undefined : makeFolder(group, name);
+    return folder === undefined ? undefined : { folder, version: 1 };
   };
-  const memoryV1 = controllers.includes("memory") ? undefined : v1("memory");
-  const pidsV1 = controllers.includes("pids") ? undefined : v1("pids");
   return {
     unified,
-    memory:
-      unified !== undefined && controllers.includes("memory")
-        ? { folder: unified, limit: "memory.max", version: 2 }
-        : memoryV1 === undefined
-          ? undefined
-          : { folder: memoryV1, limit: "memory.limit_in_bytes", version: 1 },
-    processes:
-      unified !== undefined && controllers.includes("pids")
-        ? { folder: unified }
-        : pidsV1 === undefined
-          ? undefined
-          : { folder: pidsV1 },
+    memory: find("memory"),
+    processes: find("pids"),
     engineGroup: [unifiedHierarchy, "memory", "pids"]
       .map((controller) => ownGroupIn(mounts, controller))
       .find((group) => group !== undefined),

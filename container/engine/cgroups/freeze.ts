@@ -6,7 +6,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/errors.ts";
 import {
   descendantsOf,
-  identifyProcess,
+  identifyAll,
   isStopped,
   type ProcessIdentity,
   sendSignal,
@@ -42,7 +42,7 @@ async function withStoppedProcesses<T>(agent: ProcessIdentity, work: () => Promi
   try {
     await waitUntil(() => {
       const running = [agent.pid, ...descendantsOf(agent.pid)].filter((pid) => !isStopped(pid));
-      for (const process of running.flatMap((pid) => identifyProcess(pid) ?? [])) {
+      for (const process of identifyAll(running)) {
         if (sendSignal(process, "SIGSTOP")) stopped.push(process);
       }
       return running.length === 0;

@@ -1,6 +1,4 @@
-/**
- * System calls that build a jail, through libc. Each failure carries the name of the call and its errno.
- */
+/** System calls that build a jail, through libc. Each failure carries the name of the call and its errno. */
 import { dlopen, FFIType, type Pointer, ptr, read } from "bun:ffi";
 import { constants } from "node:os";
 
@@ -179,9 +177,13 @@ function text(value: string): Pointer {
 const pointedBuffers: Buffer[] = [];
 const pointedBuffersMax = 64;
 
-function systemCallError(what: string): Error {
-  const location = libc.__errno_location();
-  const errno = location === null ? 0 : read.i32(location, 0);
+export function systemCallError(what: string): Error {
+  const errno = errorNumber();
   const name = Object.entries(constants.errno).find(([, number]) => number === errno)?.[0];
   return new Error(`${what}: ${name ?? `errno ${errno}`}`);
+}
+
+export function errorNumber(): number {
+  const location = libc.__errno_location();
+  return location === null ? 0 : read.i32(location, 0);
 }

@@ -1,6 +1,4 @@
-/**
- * Mounts the file tree that a sandbox sees: what goes where, in which order, with which flags.
- */
+/** Mounts the file tree that a sandbox sees: what goes where, in which order, with which flags. */
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { jailUser, jailWorkspace } from "./identity.ts";
 import type { JailSpec } from "./jail-spec.ts";

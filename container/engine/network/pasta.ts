@@ -1,10 +1,8 @@
-/**
- * Connects sandboxes by `pasta`, one process per sandbox, which needs no root.
- */
+/** Connects sandboxes by `pasta`, one process per sandbox, which needs no root. */
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { argumentsOf, identifyProcess, type ProcessIdentity, sendSignal } from "../processes.ts";
 import { run } from "../run.ts";
-import type { Connection } from "./connect.ts";
+import type { Connection } from "./network.ts";
 
 const startTimeoutMs = 10_000;
 

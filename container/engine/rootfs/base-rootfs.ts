@@ -18,7 +18,7 @@ import {
 } from "node:fs";
 import { jailHome, jailHostName, jailUser } from "../jail/identity.ts";
 import { log, messageOf } from "../log.ts";
-import { isDiskFullError } from "./copy.ts";
+import { isDiskFullError } from "./file-work.ts";
 import { type DataFolders, moveToTrash, temporaryFolder } from "./folders.ts";
 
 const folders = [

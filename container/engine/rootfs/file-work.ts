@@ -1,6 +1,8 @@
-/**
- * Runs programs on the files of sandboxes with the rights of their owner, and ends them when the engine ends.
- */
+/** Runs programs on the files of sandboxes with the rights of their owner, and ends them when the engine ends. */
+import { statfsSync } from "node:fs";
+import { BerthError } from "../../../src/protocol/errors.ts";
+import { limits } from "../../../src/protocol/limits.ts";
+import { log, messageOf } from "../log.ts";
 import { run } from "../run.ts";
 
 /**
@@ -37,4 +39,54 @@ export async function runFileWork(
   const running = run(asOwner(argv), { ...options, signal: AbortSignal.any(signals) });
   runningWork.add(running);
   return await running.finally(() => runningWork.delete(running));
+}
+
+export async function copyInto(
+  sources: string[],
+  folder: string,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await runCopyProgram(["cp", "--archive", "--reflink=auto", "--", ...sources, folder], signal);
+  } catch (error) {
+    if (signal.aborted || !isDiskFull(folder)) throw error;
+    throw new BerthError(
+      "disk_full",
+      "The disk of this machine is too full for a copy of the files.",
+      {
+        hint: "Remove checkpoints that are no longer needed, or free disk space below the data folder.",
+      },
+    );
+  }
+}
+
+export function removeInBackground(folder: string): void {
+  runCopyProgram(["rm", "--recursive", "--force", "--", folder]).catch((error: unknown) =>
+    log("trash_kept", { why: messageOf(error) }),
+  );
+}
+
+export async function diskUsageOf(folder: string): Promise<number> {
+  const usage = await runCopyProgram(["du", "--summarize", "--block-size=1", "--", folder]);
+  return Number.parseInt(usage, 10);
+}
+
+function runCopyProgram(argv: string[], signal?: AbortSignal): Promise<string> {
+  return runFileWork(argv, { timeoutMs: limits.snapshotTimeoutMs, signal });
+}
+
+/** A copy writes in pieces and fails with less than this left. */
+const freeBytesMin = 1024 * 1024;
+
+export function isDiskFull(folder: string): boolean {
+  const { bavail, bfree, bsize, ffree, files } = statfsSync(folder);
+  const free = (process.getuid?.() === 0 ? bfree : bavail) * bsize;
+  return free < freeBytesMin || (files > 0 && ffree === 0);
+}
+
+/** Whether the kernel refused a write because the disk is full. */
+export function isDiskFullError(thrown: unknown): boolean {
+  return (
+    thrown instanceof Error && "code" in thrown && /^(ENOSPC|EDQUOT)$/.test(String(thrown.code))
+  );
 }

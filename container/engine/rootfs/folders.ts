@@ -1,11 +1,8 @@
-/**
- * The folders of the data directory, with one tree per sandbox that is created completely or not at all.
- */
+/** The folders of the data directory, with one tree per sandbox that is created completely or not at all. */
 import { chownSync, existsSync, mkdirSync, renameSync } from "node:fs";
 import { jailUser } from "../jail/identity.ts";
 import { exchangePaths } from "../jail/kernel.ts";
-import { log, messageOf } from "../log.ts";
-import { removeFolder } from "./copy.ts";
+import { removeInBackground } from "./file-work.ts";
 
 export type DataFolders = {
   trees: string;
@@ -113,5 +110,5 @@ export function moveToTrash(folders: DataFolders, folder: string): void {
   if (!existsSync(folder)) return;
   const to = temporaryFolder(folders, "discarded");
   renameSync(folder, to);
-  removeFolder(to).catch((error: unknown) => log("trash_kept", { why: messageOf(error) }));
+  removeInBackground(to);
 }

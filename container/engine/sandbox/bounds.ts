@@ -1,6 +1,4 @@
-/**
- * Decides the limits of one jail and of its in-memory folders: those of its start, or else the engine's defaults.
- */
+/** Decides the limits of one jail and of its in-memory folders: those of its start, or else the engine's defaults. */
 
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type { EngineStart } from "../../../src/protocol/internal/engine.ts";

@@ -21,15 +21,14 @@ import type { Engine } from "../engine.ts";
 import { jailHostName } from "../jail/identity.ts";
 import type { AgentReady, JailSpec } from "../jail/jail-spec.ts";
 import { log, messageOf } from "../log.ts";
-import { type Connection, connect } from "../network/connect.ts";
+import { type Connection, connect } from "../network/network.ts";
 import type { ProcessIdentity } from "../processes.ts";
-import { isDiskFull, isDiskFullError } from "../rootfs/copy.ts";
+import { isDiskFull, isDiskFullError } from "../rootfs/file-work.ts";
 import { hasTree, makeTree, treeOf } from "../rootfs/folders.ts";
 import type { Semaphore } from "../semaphore.ts";
 import { restoreInto } from "../snapshots/snapshots.ts";
 import { type Bounds, boundsOf, tmpfsBytesOf } from "./bounds.ts";
-import { removeLeftovers } from "./leftovers.ts";
-import { removeProcessRecord, writeProcessRecord } from "./process-records.ts";
+import { removeLeftovers, removeProcessRecord, writeProcessRecord } from "./leftovers.ts";
 import { type SpawnedAgent, spawnAgent } from "./spawn.ts";
 
 export class Incarnation {

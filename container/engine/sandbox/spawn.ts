@@ -1,12 +1,10 @@
-/**
- * Spawns one agent inside `unshare` and follows its ready line, its last output on stderr and its exit.
- */
-
+/** Spawns one agent inside `unshare` and follows its ready line, its last output on stderr and its exit. */
+import { dlopen, FFIType, ptr } from "bun:ffi";
+import { closeSync, writeSync } from "node:fs";
 import { singleThreadedBun } from "../jail/bun-options.ts";
 import { jailUser } from "../jail/identity.ts";
 import { type AgentReady, agentReadySchema, type JailDocument } from "../jail/jail-spec.ts";
 import { childrenOf, identifyProcess, type ProcessIdentity, sendSignal } from "../processes.ts";
-import { withDocument } from "./boot-document.ts";
 
 export type SpawnedAgent = {
   /** The outer process (`unshare`), which ends after the last process of the sandbox. */
@@ -109,4 +107,29 @@ function keepTail(stream: ReadableStream<Uint8Array>): { text: () => string; end
     }
   };
   return { text: () => tail.trim(), end: keep() };
+}
+
+const libc = dlopen("libc.so.6", {
+  memfd_create: { args: [FFIType.ptr, FFIType.u32], returns: FFIType.i32 },
+}).symbols;
+
+const closeOnExec = 1;
+const documentName = Buffer.from("berth-boot\0");
+
+/**
+ * Calls `use` with a descriptor positioned at the start of the document and closes it afterwards. The document is in
+ * anonymous memory: it holds the secret, which must never be in a file, an argument or an environment.
+ */
+function withDocument<T>(document: unknown, use: (fd: number) => T): T {
+  const fd = libc.memfd_create(ptr(documentName), closeOnExec);
+  if (fd < 0) throw new Error("memfd_create failed: no memory or no descriptor is left.");
+  try {
+    const bytes = Buffer.from(JSON.stringify(document));
+    for (let offset = 0; offset < bytes.length; ) {
+      offset += writeSync(fd, bytes, offset, bytes.length - offset, offset);
+    }
+    return use(fd);
+  } finally {
+    closeSync(fd);
+  }
 }

@@ -2,8 +2,9 @@
  * System calls to compare two trees: relative to open folders, without following links, with names as raw bytes (one
  * character per byte). File status stays in the kernel's binary form, because millions of entries are compared.
  */
-import { dlopen, FFIType, type Pointer, ptr, read } from "bun:ffi";
+import { dlopen, FFIType, type Pointer, ptr } from "bun:ffi";
 import { constants } from "node:os";
+import { errorNumber, systemCallError } from "../../jail/kernel.ts";
 
 const { i32, i64, u32, u64, ptr: pointer } = FFIType;
 
@@ -15,7 +16,6 @@ const libc = dlopen("libc.so.6", {
   readlinkat: { args: [i32, pointer, pointer, u64], returns: i32 },
   llistxattr: { args: [pointer, pointer, u64], returns: i64 },
   lgetxattr: { args: [pointer, pointer, pointer, u64], returns: i64 },
-  __errno_location: { args: [], returns: pointer },
 }).symbols;
 
 /** Longest path that is opened at once; a name of 255 bytes still fits behind it. */
@@ -159,15 +159,8 @@ function readAttribute(path: string, attribute: string): string {
 }
 
 function check(call: string, result: number): number {
-  if (result >= 0) return result;
-  const errno = errorNumber();
-  const name = Object.entries(constants.errno).find(([, number]) => number === errno);
-  throw new Error(`${call} failed: ${name?.[0] ?? errno}`);
-}
-
-function errorNumber(): number {
-  const location = libc.__errno_location();
-  return location === null ? 0 : read.i32(location, 0);
+  if (result < 0) throw systemCallError(call);
+  return result;
 }
 
 // The calls are synchronous: one buffer serves all of them.

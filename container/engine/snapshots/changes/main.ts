@@ -10,8 +10,5 @@ import { TreeWalk } from "./walk.ts";
 
 const [newer = "", listMax = "", older] = process.argv.slice(2);
 const list = new ChangeList(Number(listMax));
-new TreeWalk(
-  { older, newer },
-  { list, comparer: new EntryComparer(limits.changesReadBytesMax) },
-).run();
+new TreeWalk({ older, newer }, list, new EntryComparer(limits.changesReadBytesMax)).run();
 process.stdout.write(JSON.stringify(list.result()));

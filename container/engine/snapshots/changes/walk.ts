@@ -22,10 +22,10 @@ export class TreeWalk {
 
   /** Without an older tree every entry of the newer one is added. */
   constructor(
-    roots: { older: string | undefined; newer: string },
-    { list, comparer }: { list: ChangeList; comparer: EntryComparer },
+    { older, newer }: { older: string | undefined; newer: string },
+    list: ChangeList,
+    comparer: EntryComparer,
   ) {
-    const { older, newer } = roots;
     this.#roots = {
       older: older === undefined ? undefined : openSync(older, "r"),
       newer: openSync(newer, "r"),

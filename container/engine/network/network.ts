@@ -1,13 +1,14 @@
 /**
- * Chooses how sandboxes reach the internet on this machine and phrases what does not work. See nat.ts and pasta.ts
- * for the modes.
+ * Chooses how sandboxes reach the internet on this machine, phrases what does not work, and connects each sandbox.
+ * See nat.ts and pasta.ts for the modes.
  */
 import { accessSync, constants, existsSync, readFileSync } from "node:fs";
+import type { Engine } from "../engine.ts";
 import { log, messageOf } from "../log.ts";
 import { isProgram } from "../run.ts";
 import type { NetworkMode, Settings } from "../settings.ts";
-import { prepareNat } from "./nat.ts";
-import { pastaNameServer } from "./pasta.ts";
+import { connectNat, prepareNat, removeNat } from "./nat.ts";
+import { connectPasta, pastaNameServer } from "./pasta.ts";
 
 export type NetworkChoice = {
   mode: NetworkMode;
@@ -62,7 +63,7 @@ async function prepareNatIfPossible(
   }
 }
 
-/** Prepares NAT, and returns undefined, or why it is unavailable. */
+/** Returns undefined, or why pasta is unavailable. */
 function pastaObstacle(): string | undefined {
   if (process.getuid?.() === 0) return "it cannot join a namespace of root";
   if (!isProgram("pasta")) return "it is not installed (package passt)";
@@ -87,4 +88,22 @@ export function resolvConf(mode: NetworkMode): string {
     if (lines.some((line) => line.includes("nameserver"))) return `${lines.join("\n")}\n`;
   }
   return mode === "pasta" ? `nameserver ${pastaNameServer}\n` : "";
+}
+
+export type Connection = { close(): void };
+
+/** Connects a starting sandbox, whose agent has made its network namespace. */
+export async function connect(
+  engine: Engine,
+  mode: NetworkMode,
+  agentPid: number,
+): Promise<Connection | undefined> {
+  if (mode === "nat") return await connectNat(engine.instance, engine.settings.subnet, agentPid);
+  if (mode === "pasta") return await connectPasta(engine.folders.pastas, agentPid);
+  return undefined;
+}
+
+/** Removes the engine's nft table; `ip_forward` stays on, because others may rely on it by now. */
+export async function disconnectEngine(engine: Engine): Promise<void> {
+  if (engine.machine.network.mode === "nat") await removeNat(engine.instance);
 }
