@@ -1,6 +1,4 @@
-/**
- * Checks that the address of the server is free, and formats it. workerd itself opens the socket.
- */
+/** Checks that the address of the server is free, and formats it. workerd itself opens the socket. */
 import { createServer } from "node:net";
 import { UserError } from "./program.js";
 

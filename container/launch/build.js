@@ -1,6 +1,4 @@
-/**
- * Builds the agent's binary and the Worker's bundle below dist/, each only if a hash of its sources has changed.
- */
+/** Builds the agent's binary and the Worker's bundle below dist/, each only if a hash of its sources has changed. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
@@ -17,11 +15,10 @@ import {
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { install } from "./install.js";
-import { takeLock } from "./lock.js";
+import { withCheckoutLock } from "./lock.js";
 import { paths, root, tools } from "./paths.js";
 import { isMainModule, printStatus, runProgram, UserError } from "./program.js";
 
-const lockWaitMs = 5 * 60_000;
 const buildTimeoutMs = 3 * 60_000;
 
 /**
@@ -64,17 +61,9 @@ const targets = [
 /** Builds what changed. Several builds at once are safe: they take turns, and each file is renamed into place. */
 export async function build() {
   if (targets.every(isFresh)) return;
-  mkdirSync(paths.dist, { recursive: true });
-  const lock = takeLock(paths.checkoutLock, { waitMs: lockWaitMs });
-  if ("heldBy" in lock)
-    throw new UserError(
-      `Process ${lock.heldBy} is still installing or building here. Wait for it, or end it.`,
-    );
-  try {
+  await withCheckoutLock(() => {
     for (const target of targets) if (!isFresh(target)) make(target);
-  } finally {
-    lock.release();
-  }
+  });
 }
 
 /** @param {Target} target */

@@ -1,6 +1,4 @@
-/**
- * Opens the data folder: creates it, locks it for one server, and loads its two secrets.
- */
+/** Opens the data folder: creates it, locks it for one server, and loads its two secrets. */
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,

@@ -1,6 +1,4 @@
-/**
- * Raises the limit on open files to its hard value and computes how many sandboxes it allows.
- */
+/** Raises the limit on open files to its hard value and computes how many sandboxes it allows. */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { printStatus, UserError } from "./program.js";

@@ -1,6 +1,4 @@
-/**
- * The process of the embedded engine: starts it, restarts it after a crash, and ends it by closing its stdin.
- */
+/** The process of the embedded engine: starts it, restarts it after a crash, and ends it by closing its stdin. */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -3,29 +3,19 @@
  * so it needs only Node 20 and no packages.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { takeLock } from "./lock.js";
-import { paths, root } from "./paths.js";
+import { withCheckoutLock } from "./lock.js";
+import { root } from "./paths.js";
 import { isMainModule, printStatus, runProgram, UserError } from "./program.js";
-
-const lockWaitMs = 10 * 60_000;
 
 /** @typedef {{ version?: string, integrity?: string, optional?: boolean, link?: boolean }} Locked */
 
 export async function install() {
   if (isInstalled(root)) return;
-  mkdirSync(paths.dist, { recursive: true });
-  const lock = takeLock(paths.checkoutLock, { waitMs: lockWaitMs });
-  if ("heldBy" in lock)
-    throw new UserError(
-      `Process ${lock.heldBy} is still installing or building here. Wait for it, or end it.`,
-    );
-  try {
+  await withCheckoutLock(() => {
     if (!isInstalled(root)) npmInstall();
-  } finally {
-    lock.release();
-  }
+  });
 }
 
 /**

@@ -3,8 +3,13 @@
  * kernel releases the lock when the holder ends, so a lock is never stale.
  */
 import { spawnSync } from "node:child_process";
-import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { paths } from "./paths.js";
 import { UserError } from "./program.js";
+
+/** An install on a slow connection takes minutes. */
+const checkoutLockWaitMs = 10 * 60_000;
 
 /**
  * Takes the lock, waiting for at most `waitMs`.
@@ -15,7 +20,7 @@ import { UserError } from "./program.js";
 export function takeLock(path, { waitMs }) {
   const fd = openSync(path, "a+", 0o600);
   // Node has no flock(2). The lock belongs to the open file, which the program `flock` shares with this process.
-  const wait = waitMs > 0 ? ["--timeout", String(waitMs / 1000)] : ["--nonblock"];
+  const wait = ["--timeout", String(waitMs / 1000)];
   const flock = spawnSync("flock", [...wait, "3"], { stdio: ["ignore", "ignore", "pipe", fd] });
   if (flock.error) {
     closeSync(fd);
@@ -30,4 +35,22 @@ export function takeLock(path, { waitMs }) {
   ftruncateSync(fd);
   writeSync(fd, `${process.pid}\n`);
   return { release: () => closeSync(fd) };
+}
+
+/**
+ * Installs and builds of one checkout take turns.
+ * @param {() => void | Promise<void>} work
+ */
+export async function withCheckoutLock(work) {
+  mkdirSync(paths.dist, { recursive: true });
+  const lock = takeLock(join(paths.dist, "lock"), { waitMs: checkoutLockWaitMs });
+  if ("heldBy" in lock)
+    throw new UserError(
+      `Process ${lock.heldBy} is still installing or building here. Wait for it, or end it.`,
+    );
+  try {
+    await work();
+  } finally {
+    lock.release();
+  }
 }

@@ -1,6 +1,4 @@
-/**
- * The launcher's flags, environment variables and help, and the messages for invalid ones.
- */
+/** The launcher's flags, environment variables and help, and the messages for invalid ones. */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { root } from "./paths.js";
@@ -8,7 +6,6 @@ import { UserError } from "./program.js";
 
 /** @typedef {{ port: number, host: string, data: string, help: boolean }} Options */
 
-/** @type {Record<string, { env: string, fallback: string }>} */
 const flags = {
   port: { env: "BERTH_PORT", fallback: "8787" },
   host: { env: "BERTH_HOST", fallback: "127.0.0.1" },
@@ -45,11 +42,9 @@ Examples
 export function parseOptions(args, env, command) {
   refuseFlagsKeptByNpm(args, env, command);
   const given = flagsOf(args, command);
-  /** @param {string} name */
+  /** @param {keyof typeof flags} name */
   const pick = (name) => {
-    const { env: variable, fallback } = /** @type {{ env: string, fallback: string }} */ (
-      flags[name]
-    );
+    const { env: variable, fallback } = flags[name];
     const flag = given.get(name);
     if (flag !== undefined) return { value: flag, from: `\`--${name}\`` };
     const fromEnv = env[variable];
@@ -62,7 +57,7 @@ export function parseOptions(args, env, command) {
     port: portOf(pick("port")),
     host: hostOf(pick("host")),
     // The default is relative to the checkout, a given path to the working folder.
-    data: data.value === flags.data?.fallback ? resolve(root, data.value) : resolve(data.value),
+    data: data.value === flags.data.fallback ? resolve(root, data.value) : resolve(data.value),
     help: given.has("help"),
   };
 }

@@ -4,7 +4,6 @@
  */
 import {
   chmodSync,
-  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -15,19 +14,12 @@ import {
 import { join } from "node:path";
 import { runTool } from "./build.js";
 import { install } from "./install.js";
-import { takeLock } from "./lock.js";
+import { withCheckoutLock } from "./lock.js";
 import { writeTypes } from "./package-types.js";
 import { paths, root, tools } from "./paths.js";
 import { isMainModule, printStatus, runProgram, UserError } from "./program.js";
 
-const lockWaitMs = 5 * 60_000;
-
 async function makePackage() {
-  await install();
-  mkdirSync(paths.dist, { recursive: true });
-  const lock = takeLock(paths.checkoutLock, { waitMs: lockWaitMs });
-  if ("heldBy" in lock)
-    throw new UserError(`Process ${lock.heldBy} is still building here. Wait for it, or end it.`);
   const folder = mkdtempSync(join(paths.dist, "packing-"));
   try {
     bundle("src/client/index.ts", join(folder, "client.js"), ["--target=browser"]);
@@ -41,7 +33,6 @@ async function makePackage() {
     renameSync(folder, paths.package);
   } finally {
     rmSync(folder, { recursive: true, force: true });
-    lock.release();
   }
   printStatus("Built the package in dist/package.");
 }
@@ -84,4 +75,9 @@ function licenseOf(name) {
   return `License ${license}${author === undefined ? "" : `, by ${author.name ?? author}`}`;
 }
 
-if (isMainModule(import.meta.url)) await runProgram(makePackage);
+if (isMainModule(import.meta.url)) {
+  await runProgram(async () => {
+    await install();
+    await withCheckoutLock(makePackage);
+  });
+}

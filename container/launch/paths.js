@@ -1,6 +1,4 @@
-/**
- * Paths of a checkout: the root, the build results, and the installed tools. See options.js for the data folder.
- */
+/** Paths of a checkout: the root, the build results, and the installed tools. See options.js for the data folder. */
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -12,12 +10,9 @@ export const paths = {
   root,
   dist: join(root, "dist"),
   agent: join(root, "dist/berth-agent"),
-  workerFolder: join(root, "dist/worker"),
   worker: join(root, "dist/worker/index.js"),
   package: join(root, "dist/package"),
   engine: join(root, "container/engine/main.ts"),
-  /** Serialises installs and builds of one checkout. */
-  checkoutLock: join(root, "dist/lock"),
 };
 
 export const tools = {

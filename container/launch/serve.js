@@ -1,21 +1,66 @@
-/**
- * Runs one server: the engine and the Worker, which start and end together. See workerd.js and wrangler-dev.js for
- * the two ways to serve the Worker.
- */
+/** Runs a whole server from its options to its end: the engine and the Worker start and end together. */
 import { createHash } from "node:crypto";
+import { join, relative } from "node:path";
+import { requireFreeAddress } from "./address.js";
+import { build } from "./build.js";
+import { loadSecrets, openDataFolder } from "./data-folder.js";
+import { ensureDescriptors } from "./descriptors.js";
 import { Engine } from "./engine.js";
-import { writeProcessRecord } from "./process-record.js";
-import { printStatus } from "./program.js";
+import { install } from "./install.js";
+import { help, parseOptions } from "./options.js";
+import { endLeftoverProcesses, writeProcessRecord } from "./process-record.js";
+import { printStatus, runProgram } from "./program.js";
 
 const parentPollMs = 500;
 
+/** @typedef {import("./worker-process.js").WorkerProcess} WorkerProcess */
+/** @typedef {import("./worker-process.js").WorkerOptions} WorkerOptions */
+
 /**
- * @typedef {object} WorkerProcess
- * @property {string} url
- * @property {import("./child.js").Child} child
- * @property {() => Promise<void>} waitUntilReady
- * @property {() => Promise<void>} end
+ * Serves until a signal or a fatal failure, then exits.
+ * @param {string} command  for the help
+ * @param {(options: WorkerOptions, bindings: Record<string, string>) => Promise<WorkerProcess>} startWorker
+ * @param {object} variant
+ * @param {string} variant.dataFolder  of the objects and sandboxes, below the folder of the secrets
+ * @param {(firstCommand: string, found: { firstRun: boolean }) => string | undefined} variant.hint
  */
+export async function runServer(command, startWorker, { dataFolder, hint }) {
+  // If the reader of stdout disconnects, the server continues.
+  process.stdout.on("error", () => {});
+  await runProgram(async () => {
+    const {
+      host,
+      port,
+      data: secretsFolder,
+      ...options
+    } = parseOptions(process.argv.slice(2), process.env, command);
+    if (options.help) {
+      process.stdout.write(help(command));
+      return 0;
+    }
+    // In the order in which a user should see the problems.
+    const sandboxesMax = ensureDescriptors(process.env.BERTH_ENGINE_CONTAINERS_MAX);
+    const data = join(secretsFolder, dataFolder);
+    const lock = openDataFolder(data);
+    await endLeftoverProcesses(data);
+    await requireFreeAddress(host, port);
+    await install();
+    await build();
+    const { key, secret, firstRun } = loadSecrets(secretsFolder);
+    const code = await serve({
+      ...{ data, sandboxesMax, key, secret },
+      startWorker: (bindings) => startWorker({ host, port, data }, bindings),
+      ready: (url) => {
+        process.stdout.write(`ready on ${url}\n`);
+        const text = hint(firstCommand(url, secretsFolder), { firstRun });
+        if (text !== undefined) printStatus(text);
+      },
+    });
+    lock.release();
+    return code;
+  });
+  process.exit();
+}
 
 /**
  * @param {object} server
@@ -27,7 +72,7 @@ const parentPollMs = 500;
  * @param {(url: string) => void} server.ready
  * @returns {Promise<number>}
  */
-export async function serve({ data, sandboxesMax, key, secret, startWorker, ready }) {
+async function serve({ data, sandboxesMax, key, secret, startWorker, ready }) {
   const endRequested = waitForEndRequest();
   const engine = new Engine(data, sandboxesMax);
   /** @type {WorkerProcess | undefined} */
@@ -99,4 +144,25 @@ function waitForEndRequest() {
     const checkParent = () => process.ppid !== parent && resolve("requested");
     if (process.env.npm_lifecycle_event) setInterval(checkParent, parentPollMs).unref();
   });
+}
+
+/**
+ * The command line that a new user pastes: it creates a sandbox and runs a command in it. The shell reads the key
+ * from its file, so the line contains no secret.
+ * @param {string} url
+ * @param {string} data
+ */
+function firstCommand(url, data) {
+  const path = relative(process.cwd(), data);
+  const key = shellQuote(`${path.startsWith("..") ? data : path}/key`);
+  return [
+    `B=${url}/v1/sandboxes A="Authorization: Bearer $(cat ${key})" J='Content-Type: application/json';`,
+    `curl -sS -H "$A" -H "$J" $B/$(curl -sS -H "$A" -H "$J" $B -d '{"waitMs":20000}'`,
+    `| sed -n 's/.*"id":"\\([a-z0-9]*\\)".*/\\1/p')/exec -d '{"command":"echo hello from $(hostname)"}'`,
+  ].join(" ");
+}
+
+/** @param {string} path  to be quoted inside double quotes and `$( )` */
+function shellQuote(path) {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

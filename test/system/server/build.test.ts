@@ -13,8 +13,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { LogFile } from "../../../container/launch/child.js";
 import { isInstalled } from "../../../container/launch/install.js";
-import { LogFile } from "../../../container/launch/log-file.js";
 import { root } from "../../../container/launch/paths.js";
 import { copyOfSources } from "./checkout.ts";
 
