@@ -1,7 +1,4 @@
-/**
- * Declares what a command is: name, arguments, options, examples and action. See program.ts for parsing and commands.ts
- * for the list.
- */
+/** Declares what a command is: name, arguments, options, examples and action. */
 import type { Option, Positional } from "./args/option.ts";
 import type { Context } from "./context.ts";
 

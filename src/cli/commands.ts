@@ -1,6 +1,4 @@
-/**
- * Lists the commands in the order of `berth --help`.
- */
+/** Lists the commands in the order of `berth --help`. */
 import type { Command } from "./command.ts";
 import { attachCommand } from "./commands/attach.ts";
 import { cpCommand } from "./commands/cp.ts";

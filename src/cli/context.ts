@@ -1,6 +1,4 @@
-/**
- * What every command gets: server, streams, working directory, output. The server is looked up when it is first needed.
- */
+/** What every command gets: server, streams, working directory, output, interrupts. */
 import { WebSocket } from "ws";
 import { type Berth, connect } from "../client/index.ts";
 import { Failure } from "./failure.ts";

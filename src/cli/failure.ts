@@ -1,6 +1,4 @@
-/**
- * The command's own failures, and the one place that prints a failure: on stderr, or as JSON.
- */
+/** The command's own failures, and the one place that prints a failure: on stderr, or as JSON. */
 import { CommanderError } from "commander";
 import { asBerthError } from "../protocol/errors.ts";
 import { hintFor, hintForSystem } from "./hints.ts";

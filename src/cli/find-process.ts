@@ -1,7 +1,4 @@
-/**
- * Finds the process that a command is about: by id, by name (the running one, else the newest), or the newest of all.
- * Does not wake the sandbox.
- */
+/** Finds the process that a command is about, without waking the sandbox. */
 import type { SandboxHandle } from "../client/index.ts";
 import { handleMessage, handlePattern, isGenerated } from "../protocol/fields/handle.ts";
 import type { Process } from "../protocol/process.ts";

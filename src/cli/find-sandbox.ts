@@ -15,10 +15,9 @@ import { type FoundConfig, readConfig } from "./checkout/config.ts";
 import type { Context } from "./context.ts";
 import { Failure } from "./failure.ts";
 import type { Output } from "./output/output.ts";
+import { runSetup, setupPending, waitUntilReady } from "./prepare-sandbox.ts";
 import { resolveScope } from "./resolve-scope.ts";
-import { runSetup, setupPending } from "./run-setup.ts";
 import { LocalState } from "./state/local-state.ts";
-import { waitUntilReady } from "./wait-until-ready.ts";
 
 type FindOptions = {
   /** A sandbox id: nothing is looked up, created or recorded. */

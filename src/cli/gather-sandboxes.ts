@@ -6,7 +6,12 @@ import type { Berth } from "../client/index.ts";
 import type { ListedSandbox, SandboxesInput } from "../protocol/directory.ts";
 import { asBerthError } from "../protocol/errors.ts";
 import { listAll, mapConcurrently } from "./list-all.ts";
-import type { KnownSandbox, LocalState, ScopeKey } from "./state/local-state.ts";
+import {
+  hasScope,
+  type KnownSandbox,
+  type LocalState,
+  type ScopeKey,
+} from "./state/local-state.ts";
 
 type ListFilter = {
   repo: string | undefined;
@@ -39,47 +44,40 @@ export async function gatherSandboxes(
 ): Promise<SandboxRow[]> {
   const listed = await listAll(berth, toQuery(filter));
   const isFiltered = filter.state !== undefined || filter.mine || filter.metadata.length > 0;
-  const before = state?.list() ?? [];
-  const missing = isFiltered
-    ? []
-    : before.filter(
-        ({ id, repo, branch }) =>
-          (filter.repo ?? repo) === repo &&
-          (filter.branch ?? branch) === branch &&
-          !listed.some((item) => item.id === id),
-      );
-  const probed = await mapConcurrently(missing, (known) => probe(berth, known));
-  state?.forget(probed.flatMap((item) => ("destroyed" in item ? [item.destroyed] : [])));
+  const recorded = isFiltered ? [] : (state?.list() ?? []);
+  const missing = recorded.filter(
+    ({ id, repo, branch }) =>
+      (filter.repo ?? repo) === repo &&
+      (filter.branch ?? branch) === branch &&
+      !listed.some((item) => item.id === id),
+  );
+  const states = await mapConcurrently(missing, ({ id }) => probeState(berth, id));
+  const unlisted = missing.map((known, index) => toUnlistedRow(known, states[index] ?? "unknown"));
+  const isDestroyed = (row: SandboxRow) => row.state === "destroyed";
+  state?.forget(unlisted.filter(isDestroyed).map(({ id }) => id));
   state?.merge(listed.flatMap((item) => toKnownSandboxes(item, filter.here)));
-  return [
-    ...listed.map((item) => toRow(item, filter.here)),
-    ...probed.flatMap((item) => ("row" in item ? [item.row] : [])),
-  ].sort((a, b) => compare(b.createdAt, a.createdAt) || compare(a.id, b.id));
+  const rows = listed.map((item) => toRow(item, filter.here));
+  rows.push(...unlisted.filter((row) => !isDestroyed(row)));
+  return rows.sort((a, b) => compare(b.createdAt, a.createdAt) || compare(a.id, b.id));
 }
 
-function toQuery(filter: ListFilter): SandboxesInput {
+function toQuery({ metadata, repo, branch, state, mine }: ListFilter): SandboxesInput {
   return {
-    metadata: filter.metadata,
-    ...(filter.repo === undefined ? {} : { "scope.repo": filter.repo }),
-    ...(filter.branch === undefined ? {} : { "scope.branch": filter.branch }),
-    ...(filter.state === undefined ? {} : { state: filter.state }),
-    ...(filter.mine ? { mine: "1" as const } : {}),
+    metadata,
+    "scope.repo": repo,
+    "scope.branch": branch,
+    state,
+    mine: mine ? "1" : undefined,
   };
 }
 
 /** Not being listed does not prove that a sandbox was destroyed. */
-async function probe(
-  berth: Berth,
-  known: KnownSandbox,
-): Promise<{ destroyed: string } | { row: SandboxRow }> {
+async function probeState(berth: Berth, id: string): Promise<string> {
   try {
-    const view = await berth.sandbox(known.id).get();
-    if (view.state === "destroyed") return { destroyed: known.id };
-    return { row: toUnlistedRow(known, view.state) };
+    return (await berth.sandbox(id).get()).state;
   } catch (thrown) {
     const code = asBerthError(thrown)?.code;
-    if (code === "not_found" || code === "sandbox_destroyed") return { destroyed: known.id };
-    return { row: toUnlistedRow(known, "unknown") };
+    return code === "not_found" || code === "sandbox_destroyed" ? "destroyed" : "unknown";
   }
 }
 
@@ -90,34 +88,20 @@ function toRow(sandbox: ListedSandbox, here: ScopeKey | undefined): SandboxRow {
     repo: scope?.repo,
     branch: scope?.branch ?? client?.branch,
     configFile: client?.configFile,
-    here: current && scope !== undefined && here !== undefined && isSameScope(scope, here),
+    here: current && scope !== undefined && here !== undefined && hasScope(scope, here),
   };
 }
 
 function toUnlistedRow(known: KnownSandbox, state: string): SandboxRow {
   const { id, repo, branch, configFile, createdAt } = known;
-  return {
-    id,
-    state,
-    repo,
-    branch,
-    configFile,
-    createdAt,
-    current: false,
-    here: false,
-    listed: undefined,
-  };
+  const position = { current: false, here: false, listed: undefined };
+  return { id, state, repo, branch, configFile, createdAt, ...position };
 }
 
 function toKnownSandboxes(sandbox: ListedSandbox, here: ScopeKey | undefined): KnownSandbox[] {
   const { id, scope, client, createdAt, current } = sandbox;
   if (!current || scope === undefined || scope.repo !== here?.repo) return [];
-  const configFile = client?.configFile === undefined ? {} : { configFile: client.configFile };
-  return [{ id, ...scope, ...configFile, createdAt }];
-}
-
-function isSameScope(a: ScopeKey, b: ScopeKey): boolean {
-  return a.repo === b.repo && a.branch === b.branch && a.config === b.config;
+  return [{ id, ...scope, configFile: client?.configFile, createdAt }];
 }
 
 function compare(a: string, b: string): number {

@@ -1,7 +1,4 @@
-/**
- * The next step for each failure of the server or of this machine, by error code and command. The server's own hints
- * are for people who write API calls.
- */
+/** The next step for each failure, by error code and command. The server's hints are for people who write API calls. */
 import type { ErrorCode } from "../protocol/errors.ts";
 
 const byCode: Partial<Record<ErrorCode, string>> = {

@@ -1,6 +1,4 @@
-/**
- * The entry point of the command `berth`: arguments, streams and exit code.
- */
+/** The entry point of the command `berth`: arguments, streams and exit code. */
 import { setMaxListeners } from "node:events";
 import { runProgram } from "./program.ts";
 

@@ -1,7 +1,4 @@
-/**
- * Parses the arguments with commander, runs the command and returns the exit code. See failure.ts for how failures are
- * printed.
- */
+/** Parses the arguments with commander, runs the command and returns the exit code. */
 import tab from "@bomb.sh/tab/commander";
 import * as commander from "commander";
 import manifest from "../../package.json" with { type: "json" };

@@ -1,6 +1,4 @@
-/**
- * Connects the user's terminal to a remote one: keys, output, sizes, and the detach key.
- */
+/** Connects the user's terminal to a remote one: keys, output, sizes, and the detach key. */
 import type { LiveTerminal } from "../../client/index.ts";
 import type { LocalTerminal } from "./local-terminal.ts";
 

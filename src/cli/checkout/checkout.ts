@@ -1,7 +1,6 @@
-/**
- * Finds the checkout of the working directory: its folder, repository and branch.
- */
+/** Finds the checkout of the working directory: its folder, repository and branch. */
 import { realpathSync } from "node:fs";
+import { join } from "node:path";
 import { Failure } from "../failure.ts";
 import { noGit, runGit } from "./git.ts";
 import { normaliseRemote, readOrCreateId } from "./repo-id.ts";
@@ -9,7 +8,8 @@ import { normaliseRemote, readOrCreateId } from "./repo-id.ts";
 export type Checkout = {
   /** The top folder of the checkout. */
   root: string;
-  /** The working directory relative to the root; empty at the root. */
+  /** The working directory, and its path relative to the root: empty at the root. */
+  folder: string;
   below: string;
   gitDir: string;
   /** Shared by the worktrees of one repository. */
@@ -61,8 +61,10 @@ export function findCheckout(cwd: string): Checkout | undefined {
   const head = outputLine(runGit(cwd, ["symbolic-ref", "--quiet", "HEAD"]));
   const branch = head?.replace(/^refs\/heads\//, "");
   const commit = outputLine(runGit(cwd, ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]));
+  const top = realpathSync(root);
   return {
-    root: realpathSync(root),
+    root: top,
+    folder: join(top, below),
     below: below.replace(/\/$/, ""),
     gitDir,
     commonDir,

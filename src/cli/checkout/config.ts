@@ -1,6 +1,4 @@
-/**
- * Reads the configuration of a checkout: which file, its content, and a hash that shows when it has changed.
- */
+/** Reads the configuration of a checkout: which file, its content, and a hash that shows when it has changed. */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, extname, isAbsolute, join, relative, resolve, sep } from "node:path";

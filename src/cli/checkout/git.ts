@@ -1,6 +1,4 @@
-/**
- * Runs git to ask about a checkout: with arguments and not through a shell, and only for output meant for programs.
- */
+/** Runs git to ask about a checkout: with arguments and not through a shell, and only for output meant for programs. */
 import { spawnSync } from "node:child_process";
 import { Failure } from "../failure.ts";
 

@@ -1,6 +1,4 @@
-/**
- * Identifies the repository of a checkout by a text that is the same on every machine.
- */
+/** Identifies the repository of a checkout by a text that is the same on every machine. */
 import { randomBytes } from "node:crypto";
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

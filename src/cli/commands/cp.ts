@@ -4,8 +4,7 @@ import { required } from "../args/option.ts";
 import { parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
-import { download } from "../copy/download.ts";
-import { upload } from "../copy/upload.ts";
+import { type CopyResult, download, upload } from "../copy/transfer.ts";
 import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
 import { acquireLease } from "../lock/acquire-lease.ts";
@@ -41,9 +40,9 @@ export const cpCommand = command({
     const id = options.id ?? from.sandbox ?? to.sandbox;
     const target = parseSandboxOptions({ ...options, id });
     const found = await findSandbox(context, { ...target, make: false });
-    const report = (bytes: number) =>
+    const progress = ({ bytes }: { bytes: number }) =>
       context.progress.show(`${args.from} → ${args.to}: ${formatSize(bytes)}`);
-    const copied = await copy(context, found.sandbox, from, to, report);
+    const copied = await copy(context, found.sandbox, from, to, progress);
     context.progress.end();
     const document = { sandbox: found.id, from: args.from, ...copied };
     context.output.printResult(document, `${formatSize(copied.bytes)} to ${copied.to}`);
@@ -55,15 +54,15 @@ async function copy(
   handle: SandboxHandle,
   from: CopyPath,
   to: CopyPath,
-  report: (bytes: number) => void,
-): Promise<{ bytes: number; to: string }> {
+  progress: (done: { bytes: number }) => void,
+): Promise<CopyResult> {
   const signal = context.interrupts.requested;
   const sandbox = handle.with({ signal });
   try {
-    if (from.isRemote) return await download(sandbox, from.path, to.path, context.cwd, report);
+    if (from.isRemote) return await download(sandbox, from.path, to.path, context.cwd, progress);
     await using lease = await acquireLease(context, handle);
     const options = { lease: lease.token, signal };
-    return await upload(sandbox, from.path, to.path, context.cwd, options, report);
+    return await upload(sandbox, from.path, to.path, context.cwd, options, progress);
   } catch (thrown) {
     // An interrupted transfer may fail with any error.
     signal.throwIfAborted();

@@ -1,5 +1,4 @@
 /** `berth exec`: its options, and what it prints at the end. See run/run.ts for the order of a run. */
-
 import { badOption, flag, notFlag, rest, seconds, text, waitOption } from "../args/option.ts";
 import { parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";
 import { command } from "../command.ts";

@@ -2,7 +2,6 @@
  * `berth list`: the sandboxes of the repository, or of this key. The local state only adds sandboxes that the server
  * does not list.
  */
-
 import { stateNames } from "../../protocol/sandbox.ts";
 import { badOption, choice, flag, repeatable, text } from "../args/option.ts";
 import { findCheckout } from "../checkout/checkout.ts";
@@ -10,7 +9,7 @@ import { readConfig } from "../checkout/config.ts";
 import { command } from "../command.ts";
 import { gatherSandboxes, type SandboxRow } from "../gather-sandboxes.ts";
 import { formatAge } from "../output/format.ts";
-import { type Column, formatTable } from "../output/table.ts";
+import type { Column } from "../output/table.ts";
 import { LocalState } from "../state/local-state.ts";
 
 export const listCommand = command({
@@ -41,11 +40,8 @@ export const listCommand = command({
     const isAll = options.all || checkout === undefined;
     context.progress.show("Asking the server");
     const rows = await gatherSandboxes(berth, state, {
+      ...options,
       repo: isAll ? undefined : checkout.repo,
-      branch: options.branch,
-      state: options.state,
-      metadata: options.metadata,
-      mine: options.mine,
       here: checkout && {
         repo: checkout.repo,
         branch: checkout.branchKey,
@@ -56,7 +52,7 @@ export const listCommand = command({
     if (context.json) return void output.printJson({ sandboxes: rows.map(toJson) });
     if (rows.length === 0) return void output.info("No sandboxes.");
     const columns = isAll ? [...rowColumns, repoColumn] : rowColumns;
-    for (const line of formatTable(columns, rows, context.stdout.columns)) output.print(line);
+    output.printTable(columns, rows);
   },
 });
 
@@ -84,5 +80,5 @@ function formatBranch(branch: string | undefined): string {
 }
 
 function toJson({ here, listed, ...row }: SandboxRow): Record<string, unknown> {
-  return { ...row, here, ...(listed === undefined ? {} : { sandbox: listed }) };
+  return { ...row, here, sandbox: listed };
 }

@@ -21,7 +21,7 @@ export const pushCommand = command({
     const found = await findSandbox(context, { config, make });
     if (found.checkout === undefined) return 1;
     await using lease = await acquireLease(context, found.sandbox);
-    const { sentBytes } = await syncUp(found.sandbox, found.checkout, {
+    const { sentBytes } = await syncUp(found.sandbox, found.checkout.folder, {
       lease: lease.token,
       progress: (text) => context.progress.show(text),
     });

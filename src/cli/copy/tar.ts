@@ -1,6 +1,4 @@
-/**
- * Packs and unpacks folders with this machine's `tar`.
- */
+/** Packs and unpacks folders with this machine's `tar`. */
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -53,7 +51,7 @@ function spawnTar(args: string[], stdin: "ignore" | "pipe", signal?: AbortSignal
   const child = spawn("tar", args, {
     env: { ...process.env, LC_ALL: "C", TAR_OPTIONS: "" },
     stdio: [stdin, "ignore", "pipe"],
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   });
   let stderr = "";
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
@@ -64,13 +62,9 @@ function spawnTar(args: string[], stdin: "ignore" | "pipe", signal?: AbortSignal
       reject(new Failure(`Cannot run \`tar\`: ${error.message}.`, { hint: "Install `tar`." }));
     });
     child.once("close", (code) => {
+      const reason = stderr.trim().split("\n").at(-1) ?? `exit code ${code}`;
       if (code === 0) resolve();
-      else
-        reject(
-          new Failure(
-            `\`tar\` failed: ${stderr.trim().split("\n").at(-1) ?? `exit code ${code}`}.`,
-          ),
-        );
+      else reject(new Failure(`\`tar\` failed: ${reason}.`));
     });
   });
   return { child, ended };

@@ -32,7 +32,7 @@ export async function explainLeaseLoss(
   return new Failure(`The lease has ended: ${cause}${by === undefined ? "" : ` ${by}`}.`, {
     hint: "What ran under it was ended. Its changes stay in the sandbox until the next `berth exec`; fetch them with `berth cp`.",
     code: known.code,
-    facts: { ...known.facts, ...(by === undefined ? {} : { by }) },
+    facts: { ...known.facts, by },
     cause: thrown,
   });
 }

@@ -113,7 +113,7 @@ async function endOrphans(
   work: LeasedWork[],
 ): Promise<void> {
   const ends = work.map((item) => endWork(sandbox, lease, item).catch(() => {}));
-  await Promise.all([...ends, endScripts({ sandbox, lease })]);
+  await Promise.all([...ends, endScripts(sandbox, lease)]);
 }
 
 async function endWork(sandbox: SandboxHandle, lease: string, work: LeasedWork): Promise<void> {

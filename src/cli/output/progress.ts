@@ -1,6 +1,4 @@
-/**
- * Shows what a command waits for in one line on a terminal; never in a pipe, never with `--json`.
- */
+/** Shows what a command waits for in one line on a terminal; never in a pipe, never with `--json`. */
 import yoctoSpinner from "yocto-spinner";
 
 /** A wait shorter than this shows nothing. */

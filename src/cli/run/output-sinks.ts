@@ -2,6 +2,7 @@
  * Where the output of a remote command goes: to this command's streams, or captured for `--json`. A write waits until
  * there is room.
  */
+import { isUtf8 } from "node:buffer";
 import { once } from "node:events";
 import type { Context } from "../context.ts";
 
@@ -49,21 +50,8 @@ export class CapturedOutput implements OutputSink {
     const stdout = Buffer.concat(this.#chunks.stdout);
     const stderr = Buffer.concat(this.#chunks.stderr);
     const truncated = Object.values(this.#bytes).some((bytes) => bytes > capturedBytesMax);
-    const texts = [decodeUtf8(stdout), decodeUtf8(stderr)];
-    const [out, err] = texts;
-    return out !== undefined && err !== undefined
-      ? { stdout: out, stderr: err, encoding: "utf8", truncated }
-      : {
-          ...{ stdout: stdout.toString("base64"), stderr: stderr.toString("base64") },
-          ...{ encoding: "base64", truncated },
-        };
-  }
-}
-
-function decodeUtf8(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
+    const encoding = isUtf8(stdout) && isUtf8(stderr) ? "utf8" : "base64";
+    const texts = { stdout: stdout.toString(encoding), stderr: stderr.toString(encoding) };
+    return { ...texts, encoding, truncated };
   }
 }

@@ -1,6 +1,4 @@
-/**
- * Prints the result of a run: for people on stderr, for programs as one document.
- */
+/** Prints the result of a run: for people on stderr, for programs as one document. */
 import { asBerthError } from "../../protocol/errors.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";

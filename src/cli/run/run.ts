@@ -53,7 +53,7 @@ export async function runInSandbox(
       const { forced } = interrupts;
       const signal = forced.aborted ? lease.lost : AbortSignal.any([lease.lost, forced]);
       const options = { lease: lease.token, signal };
-      pulled = await toPullOutcome(pull(sandbox, checkout, sent.baseline, options));
+      pulled = await toPullOutcome(pull(sandbox, checkout.folder, sent.baseline, options));
     }
     const sync = sent === undefined ? null : { sentBytes: sent.sentBytes };
     const code = runExitCode(ended, pulled, interrupts.first);
@@ -95,7 +95,7 @@ export async function sendCheckout(
   trace(context, "sync");
   const show = (text: string) => progress.show(text);
   try {
-    return await syncUp(sandbox, checkout, { lease: lease.token, signal, progress: show });
+    return await syncUp(sandbox, checkout.folder, { lease: lease.token, signal, progress: show });
   } finally {
     progress.end();
     // After an abort, the error of the sync may be anything: throws the reason of the abort.

@@ -1,5 +1,4 @@
 /** Turns the command line into a program: arguments, working directory, variables. */
-
 import { envNameSchema } from "../../protocol/fields/env.ts";
 import type { ProcessInput } from "../../protocol/process.ts";
 import { repeatable } from "../args/option.ts";

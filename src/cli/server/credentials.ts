@@ -1,18 +1,16 @@
-/**
- * The file in which `berth login` stores the server's address and key, readable by its owner only.
- */
+/** The file in which `berth login` stores the server's address and key, readable by its owner only. */
 import { chmodSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { Failure } from "../failure.ts";
-import { writeFileAtomically } from "../state/write-file.ts";
+import { parseJson, writeJsonFile } from "../state/json-file.ts";
 
 const credentialsSchema = z.strictObject({ url: z.url(), key: z.string().min(1) });
 
 type Credentials = z.infer<typeof credentialsSchema>;
 
-export function credentialsPath(env: NodeJS.ProcessEnv): string {
+function credentialsPath(env: NodeJS.ProcessEnv): string {
   const config = env.XDG_CONFIG_HOME;
   const base =
     config === undefined || config === "" ? join(env.HOME ?? homedir(), ".config") : config;
@@ -38,19 +36,11 @@ export function readCredentials(env: NodeJS.ProcessEnv): Credentials | undefined
 export function storeCredentials(env: NodeJS.ProcessEnv, credentials: Credentials): string {
   const path = credentialsPath(env);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  writeFileAtomically(path, `${JSON.stringify(credentials, null, 2)}\n`, 0o600);
+  writeJsonFile(path, credentials, 0o600);
   chmodSync(path, 0o600);
   return path;
 }
 
 export function removeCredentials(env: NodeJS.ProcessEnv): void {
   rmSync(credentialsPath(env), { force: true });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

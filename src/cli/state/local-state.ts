@@ -9,7 +9,7 @@ import { sandboxIdSchema } from "../../protocol/fields/id.ts";
 import type { Checkout } from "../checkout/checkout.ts";
 import type { Output } from "../output/output.ts";
 import { LockBusy, withFileLock } from "./file-lock.ts";
-import { writeFileAtomically } from "./write-file.ts";
+import { parseJson, writeJsonFile } from "./json-file.ts";
 
 const knownSandboxSchema = z.strictObject({
   id: sandboxIdSchema,
@@ -126,8 +126,7 @@ export class LocalState {
         const after = change(before);
         if (after === before && (existsSync(this.#path) || after.length === 0) && !this.#hasWarned)
           return;
-        const state = { version: 1, sandboxes: after };
-        writeFileAtomically(this.#path, `${JSON.stringify(state, null, 2)}\n`);
+        writeJsonFile(this.#path, { version: 1, sandboxes: after });
       });
     } catch (error) {
       // A failure to record must not stop the command.
@@ -156,16 +155,8 @@ export class LocalState {
   }
 }
 
-function hasScope(record: ScopeKey, scope: ScopeKey): boolean {
+export function hasScope(record: ScopeKey, scope: ScopeKey): boolean {
   return (
     record.repo === scope.repo && record.branch === scope.branch && record.config === scope.config
   );
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -19,7 +19,6 @@ export type CheckoutState = {
   /** The tree of the files as they are on disk. */
   files: string;
   head: string | undefined;
-  branch: string | undefined;
   /** Nested repositories: each has a state of its own. */
   nested: string[];
   /** Files that have become ignored since the last state. */
@@ -76,7 +75,7 @@ async function buildCheckoutState(repository: Repository): Promise<CheckoutState
     folder("w", files),
   ]);
   const { nested, released } = worktree;
-  return { id: store.commit(tree, head), files, head, branch, nested, released };
+  return { id: store.commit(tree, head), files, head, nested, released };
 }
 
 async function readHead({ plain }: Repository): Promise<string | undefined> {

@@ -5,7 +5,7 @@
 import { closeSync, createWriteStream, openSync, rmSync } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { Failure } from "../failure.ts";
-import { splitNul } from "./git.ts";
+import { type GitRunOptions, splitNul } from "./git.ts";
 import type { Repository } from "./repository.ts";
 import { runScript, type SyncTarget } from "./run-script.ts";
 import { packChangesScript } from "./sandbox-scripts.ts";
@@ -37,24 +37,17 @@ export async function fetchChanges(
   folder: string,
   { files: base, commit = "-" }: SentState,
 ): Promise<FetchedChanges> {
-  const output = await runScript(target, packChangesScript, [
-    folder,
-    base,
-    String(inlineBytesMax),
-    commit,
-  ]);
-  const { lines, rest } = splitLines(output, 2);
-  const [, unreadBytes = "", flag, ahead] =
-    /^(\d+) (first|again) (=|\d{1,9})$/.exec(lines[0] ?? "") ?? [];
-  const [, tree, packBytes] = /^(?:same|([0-9a-f]{40,64}) (\d+))$/.exec(lines[1] ?? "") ?? [];
-  if (flag === undefined || lines[1] === undefined) throw unreadable();
-  const unread = splitNul(rest.subarray(0, Number(unreadBytes)));
+  const args = [folder, base, String(inlineBytesMax), commit];
+  const output = await runScript(target, packChangesScript, args);
+  const [status, afterStatus] = takeLine(output);
+  const [result, names] = takeLine(afterStatus);
+  const [, unreadBytes = "", flag, ahead] = /^(\d+) (first|again) (=|\d{1,9})$/.exec(status) ?? [];
+  const [, tree, packBytes] = /^(?:same|([0-9a-f]{40,64}) (\d+))$/.exec(result) ?? [];
+  if (flag === undefined || (tree === undefined && result !== "same")) throw unreadable();
+  const unread = splitNul(names.subarray(0, Number(unreadBytes)));
   const isFirst = flag === "first";
   const newCommits = ahead === "=" ? undefined : Number(ahead);
-  if (tree === undefined) {
-    if (lines[1] !== "same") throw unreadable();
-    return { changes: [], receivedBytes: 0, unread, isFirst, newCommits };
-  }
+  if (tree === undefined) return { changes: [], receivedBytes: 0, unread, isFirst, newCommits };
   const receivedBytes = Number(packBytes);
   if (receivedBytes > packBytesMax) {
     throw new Failure(`The command changed too much: ${receivedBytes} bytes, packed.`, {
@@ -62,39 +55,28 @@ export async function fetchChanges(
       hint: "Add what it creates to .gitignore, or fetch single files with `berth cp`.",
     });
   }
-  const inline = rest.subarray(Number(unreadBytes));
-  if (receivedBytes <= inlineBytesMax) await indexPack(repository, inline);
-  else await downloadPack(target, repository, `${folder}/.git/berth/leave.pack`);
-  return {
-    changes: await diffTrees(repository, base, tree),
-    receivedBytes,
-    unread,
-    isFirst,
-    newCommits,
-  };
-}
-
-function splitLines(output: Buffer, count: number): { lines: string[]; rest: Buffer } {
-  const lines: string[] = [];
-  let start = 0;
-  for (; lines.length < count; ) {
-    const end = output.indexOf(10, start);
-    if (end < 0) throw unreadable();
-    lines.push(output.subarray(start, end).toString("latin1").trim());
-    start = end + 1;
+  if (receivedBytes <= inlineBytesMax) {
+    await indexPack(repository, { input: names.subarray(Number(unreadBytes)) });
+  } else {
+    await downloadPack(target, repository, `${folder}/.git/berth/leave.pack`);
   }
-  return { lines, rest: output.subarray(start) };
+  const changes = await diffTrees(repository, base, tree);
+  return { changes, receivedBytes, unread, isFirst, newCommits };
 }
 
-async function indexPack({ raw }: Repository, pack: Buffer): Promise<void> {
-  const limit = `--max-input-size=${packBytesMax}`;
-  await raw
-    .run(["index-pack", "--stdin", "--fix-thin", limit], { input: pack })
-    .catch(rethrowAsUnreadable);
+function takeLine(output: Buffer): [line: string, rest: Buffer] {
+  const end = output.indexOf(10);
+  if (end < 0) throw unreadable();
+  return [output.subarray(0, end).toString("latin1").trim(), output.subarray(end + 1)];
+}
+
+async function indexPack({ raw }: Repository, from: GitRunOptions): Promise<void> {
+  const args = ["index-pack", "--stdin", "--fix-thin", `--max-input-size=${packBytesMax}`];
+  await raw.run(args, from).catch(rethrowAsUnreadable);
 }
 
 async function downloadPack(
-  { sandbox, signal }: SyncTarget,
+  { sandbox, options }: SyncTarget,
   repository: Repository,
   remotePath: string,
 ): Promise<void> {
@@ -110,12 +92,10 @@ async function downloadPack(
       }
     };
     const file = createWriteStream(path, { flags: "wx", mode: 0o600 });
-    await pipeline(bounded, file, signal === undefined ? {} : { signal });
+    await pipeline(bounded, file, { signal: options.signal });
     const stdin = openSync(path, "r");
     try {
-      await repository.raw
-        .run(["index-pack", "--stdin", "--fix-thin"], { from: stdin })
-        .catch(rethrowAsUnreadable);
+      await indexPack(repository, { from: stdin });
     } finally {
       closeSync(stdin);
     }

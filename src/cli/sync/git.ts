@@ -1,6 +1,4 @@
-/**
- * Runs git on this machine: arguments without a shell, an environment without other settings, a time limit.
- */
+/** Runs git on this machine: arguments without a shell, an environment without other settings, a time limit. */
 import { spawn } from "node:child_process";
 import { Failure } from "../failure.ts";
 
@@ -54,7 +52,7 @@ export class Git {
 
   run(
     args: string[],
-    { input, from, okCodes: answers = [], env, onOutput }: GitRunOptions = {},
+    { input, from, okCodes = [], env, onOutput }: GitRunOptions = {},
   ): Promise<GitResult> {
     const { cwd, signal } = this.#options;
     signal?.throwIfAborted();
@@ -65,7 +63,7 @@ export class Git {
       stdio: [from ?? "pipe", "pipe", "pipe"],
       timeout: gitTimeoutMs,
       killSignal: "SIGKILL",
-      ...(signal === undefined ? {} : { signal }),
+      signal,
     });
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -94,7 +92,7 @@ export class Git {
       child.once("close", (code) => {
         if (signal?.aborted) return reject(signal.reason);
         if (broken !== undefined) return reject(broken);
-        if (code === 0 || (code !== null && answers.includes(code))) {
+        if (code === 0 || (code !== null && okCodes.includes(code))) {
           return resolve({ code, stdout: Buffer.concat(chunks) });
         }
         reject(gitFailure(args, code, stderr));
@@ -143,7 +141,7 @@ function spawnFailure(error: Error): Failure {
   return new Failure(missing ? "git is not installed on this machine." : error.message, {
     code: "git_failed",
     cause: error,
-    ...(missing ? { hint: "Install git. Berth uses it to read your checkout." } : {}),
+    hint: missing ? "Install git. Berth uses it to read your checkout." : undefined,
   });
 }
 

@@ -1,27 +1,26 @@
-/**
- * Extracts the contents of changes into temporary files, until each is moved to its place.
- */
+/** Extracts the contents of changes into temporary files, until each is moved to its place. */
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { Failure } from "../failure.ts";
 import type { Change } from "./fetch-changes.ts";
 import type { Repository } from "./repository.ts";
 
-export type IncomingFiles = { of(id: string, mode: string): string };
+/** The path of the extracted file. */
+export type IncomingFiles = (id: string, mode: string) => string;
 
 const bytesMax = 16 * 1024 ** 3;
 
 export async function withIncomingFiles<T>(
   repository: Repository,
   changes: Change[],
-  work: (staging: IncomingFiles) => Promise<T>,
+  work: (incoming: IncomingFiles) => Promise<T>,
 ): Promise<T> {
   mkdirSync(repository.berthDir, { recursive: true });
   const folder = mkdtempSync(join(repository.berthDir, "in."));
   try {
     const path = (id: string, mode: string) => join(folder, `${mode}.${id}`);
     await extractFiles(repository, changes, path);
-    return await work({ of: path });
+    return await work(path);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -30,7 +29,7 @@ export async function withIncomingFiles<T>(
 async function extractFiles(
   { raw }: Repository,
   changes: Change[],
-  path: (id: string, mode: string) => string,
+  path: IncomingFiles,
 ): Promise<void> {
   const targets = new Map<string, { id: string; mode: string }>();
   for (const { to } of changes) if (to !== undefined) targets.set(path(to.id, to.mode), to);

@@ -1,6 +1,4 @@
-/**
- * Reads the git index: its tree, and everything that a tree cannot express.
- */
+/** Reads the git index: its tree, and everything that a tree cannot express. */
 import {
   closeSync,
   openSync,

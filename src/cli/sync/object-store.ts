@@ -1,6 +1,4 @@
-/**
- * Writes small git objects directly: a git process for each would cost more than the rest of a sync.
- */
+/** Writes small git objects directly: a git process for each would cost more than the rest of a sync. */
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

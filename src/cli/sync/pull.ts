@@ -1,6 +1,4 @@
-/**
- * Brings back what a command changed in one repository: which changes are acceptable, and the result of each.
- */
+/** Brings back what a command changed in one repository: which changes are acceptable, and the result of each. */
 import { type Change, fetchChanges, type SentState } from "./fetch-changes.ts";
 import { displayName, joinNul } from "./git.ts";
 import { withIncomingFiles } from "./incoming-files.ts";
@@ -8,7 +6,7 @@ import { readIndex } from "./index-state.ts";
 import type { Repository } from "./repository.ts";
 import { runScript, type SyncTarget } from "./run-script.ts";
 import { markPulledScript } from "./sandbox-scripts.ts";
-import { lstatIfExists, toPath } from "./working-file.ts";
+import { lstatIfExists, parentFolders, toPath } from "./working-file.ts";
 import { WorktreeWriter } from "./worktree-writer.ts";
 
 type Conflict = { path: string; savedAs: string };
@@ -47,7 +45,7 @@ export async function pullRepository(
   // All contents are extracted before anything is changed.
   const applied = await withIncomingFiles(repository, acceptable, (incoming) => {
     const writer = new WorktreeWriter(repository.top, repository.format, incoming);
-    return applyChanges(repository, writer, acceptable, refused, target.signal);
+    return applyChanges(repository, writer, acceptable, refused, target.options.signal);
   });
   if (fetched.isFirst) await runScript(target, markPulledScript, [folder]);
   const { receivedBytes, newCommits } = fetched;
@@ -63,9 +61,7 @@ function findModeProblem(mode: string | undefined): string | undefined {
 
 /** Behind a link, or in a nested repository: git would report the first and fail at the second. */
 function findPlaceProblem(top: string, name: string, links: Set<string>): string | undefined {
-  const parts = name.split("/");
-  for (let count = 1; count < parts.length; count += 1) {
-    const part = parts.slice(0, count).join("/");
+  for (const part of parentFolders(name)) {
     if (lstatIfExists(toPath(top, part))?.isSymbolicLink()) return "a link leads there";
     if (links.has(part) || lstatIfExists(toPath(top, `${part}/.git`)) !== undefined) {
       return "it lies in another repository";

@@ -10,10 +10,7 @@ import { removeStaleFiles } from "./temporary-files.ts";
 
 export type Repository = {
   top: string;
-  /** The git folder of this worktree; a linked one has its own. */
-  gitDir: string;
   index: string;
-  objects: string;
   exclude: string;
   attributes: string;
   shallow: string;
@@ -31,17 +28,10 @@ export type Repository = {
 export async function openRepository(cwd: string, signal?: AbortSignal): Promise<Repository> {
   if (!existsSync(cwd)) throw new Failure(`${cwd} does not exist.`, { code: "no_checkout" });
   const paths = await readPaths(new Git({ cwd, signal }));
-  const [top, gitDir, index, objects, exclude, attributes, shallow, format, prefix = ""] = paths;
-  if (
-    top === undefined ||
-    gitDir === undefined ||
-    index === undefined ||
-    objects === undefined ||
-    exclude === undefined ||
-    attributes === undefined ||
-    shallow === undefined ||
-    (format !== "sha1" && format !== "sha256")
-  ) {
+  const [top = "", gitDir = "", index = "", objects = ""] = paths;
+  const [exclude = "", attributes = "", shallow = "", format, prefix = ""] = paths.slice(4);
+  // The format comes after all paths.
+  if (format !== "sha1" && format !== "sha256") {
     throw new Failure(`git does not report where the checkout of ${cwd} is.`, {
       code: "git_failed",
     });
@@ -56,7 +46,13 @@ export async function openRepository(cwd: string, signal?: AbortSignal): Promise
   const gitWith = (env: Record<string, string>) =>
     new Git({ cwd: top, signal, env: { GIT_WORK_TREE: top, ...store, ...env } });
   return {
-    ...{ top, gitDir, index, objects, exclude, attributes, shallow, format, berthDir },
+    top,
+    index,
+    exclude,
+    attributes,
+    shallow,
+    format,
+    berthDir,
     prefix: prefix.replace(/\/$/, ""),
     plain: gitWith({ GIT_DIR: gitDir }),
     raw: gitWith({

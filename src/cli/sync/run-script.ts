@@ -4,28 +4,15 @@
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { IdempotentOptions, SandboxApi, WriteOptions } from "../../protocol/api.ts";
+import type { SandboxHandle } from "../../client/index.ts";
 import { asBerthError } from "../../protocol/errors.ts";
 import type { ExecInput, ExecResult } from "../../protocol/exec.ts";
 import { Failure } from "../failure.ts";
 
-type CallLimits = { signal?: AbortSignal; answerWithinMs?: number };
+/** The options of each call to the sandbox. */
+export type SyncCallOptions = { lease?: string; signal?: AbortSignal };
 
-/** What a sync needs of a sandbox. With the SDK's handle each call can be cancelled. */
-type SyncedSandbox = Omit<SandboxApi, "exec" | "writeFile"> & {
-  exec(call: ExecInput, options?: IdempotentOptions & CallLimits): Promise<ExecResult>;
-  writeFile(
-    path: string,
-    content: Parameters<SandboxApi["writeFile"]>[1],
-    options?: WriteOptions & CallLimits,
-  ): ReturnType<SandboxApi["writeFile"]>;
-};
-
-export type SyncTarget = {
-  sandbox: SyncedSandbox;
-  lease?: string | undefined;
-  signal?: AbortSignal | undefined;
-};
+export type SyncTarget = { sandbox: SandboxHandle; options: SyncCallOptions };
 
 /** Enough to unpack and check out the largest repositories. */
 const scriptTimeoutMs = 30 * 60_000;
@@ -69,7 +56,7 @@ export async function runScript(
   args: string[],
   input: Uint8Array = new Uint8Array(),
 ): Promise<Buffer> {
-  const { signal } = target;
+  const { signal } = target.options;
   signal?.throwIfAborted();
   const call = {
     argv: ["sh", "-c", script, "berth-sync", ...args],
@@ -90,9 +77,7 @@ export async function runScript(
   if (result.exitCode === noRepository) {
     throw new Failure(
       "The command removed `.git` in the sandbox, so its changes cannot be found.",
-      {
-        code: "sync_failed",
-      },
+      { code: "sync_failed" },
     );
   }
   if (result.exitCode !== 0 || result.truncated) {
@@ -107,21 +92,18 @@ export async function runScript(
   return Buffer.from(result.stdout, "base64");
 }
 
-/**
- * Repeated with the same key it is still the same run, however long it takes and however often the connection is lost.
- */
-async function runOnce(target: SyncTarget, call: ExecInput): Promise<ExecResult> {
-  const { sandbox, signal } = target;
+/** Repeated with the same key it is the same run, however long it takes and however often the connection is lost. */
+async function runOnce({ sandbox, options }: SyncTarget, call: ExecInput): Promise<ExecResult> {
+  const { lease, signal } = options;
   const key = randomUUID();
   const marked = { ...call, env: { [runVariable]: key } };
-  const options = { ...callOptions(target), idempotencyKey: key };
   let lostAt = Number.POSITIVE_INFINITY;
   for (;;) {
     const sentAt = performance.now();
     try {
-      return await sandbox.exec(marked, options);
+      return await sandbox.exec(marked, { ...options, idempotencyKey: key });
     } catch (thrown) {
-      if (signal?.aborted) await endScripts(target, key);
+      if (signal?.aborted) await endScripts(sandbox, lease, key);
       signal?.throwIfAborted();
       const now = performance.now();
       // A call that was open for a while had a connection again.
@@ -136,18 +118,14 @@ async function runOnce(target: SyncTarget, call: ExecInput): Promise<ExecResult>
  * A run with a key continues without its caller. It ends with its lease, but somebody else may hold that. Without a
  * key, all scripts of ours are ended.
  */
-export async function endScripts({ sandbox, lease }: SyncTarget, key = ""): Promise<void> {
+export async function endScripts(
+  sandbox: SandboxHandle,
+  lease: string | undefined,
+  key = "",
+): Promise<void> {
   const argv = ["sh", "-c", endScript, "berth-end", `^${runVariable}=${key}`];
-  const options = { ...callOptions({ lease }), answerWithinMs: endTimeoutMs };
+  const options = { ...(lease && { lease }), answerWithinMs: endTimeoutMs };
   await sandbox.exec({ argv, cwd: "/" }, options).catch(() => {});
-}
-
-/** The options of a call, without undefined ones. */
-export function callOptions({ lease, signal }: Omit<SyncTarget, "sandbox">): {
-  lease?: string;
-  signal?: AbortSignal;
-} {
-  return { ...(lease === undefined ? {} : { lease }), ...(signal === undefined ? {} : { signal }) };
 }
 
 /** The outcome is unknown, or the call was not sent. */

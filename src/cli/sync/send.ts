@@ -8,7 +8,7 @@ import { Failure } from "../failure.ts";
 import type { CheckoutState } from "./checkout-state.ts";
 import { type GitRunOptions, joinNul, remoteEnvironment } from "./git.ts";
 import type { Repository } from "./repository.ts";
-import { callOptions, runScript, type SyncTarget } from "./run-script.ts";
+import { runScript, type SyncTarget } from "./run-script.ts";
 import { checkOutScript } from "./sandbox-scripts.ts";
 import { temporaryPath } from "./temporary-files.ts";
 
@@ -114,7 +114,7 @@ async function uploadPack(
     }
   }
   const stream = counted();
-  await target.sandbox.writeFile(packPath, { stream, bytes }, callOptions(target));
+  await target.sandbox.writeFile(packPath, { stream, bytes }, target.options);
   return packPath;
 }
 

@@ -3,22 +3,20 @@
  * holds the lease.
  */
 import { join } from "node:path";
-import type { SandboxApi } from "../../protocol/api.ts";
+import type { SandboxHandle } from "../../client/index.ts";
 import { Failure } from "../failure.ts";
 import { type CheckoutState, readCheckoutState, rereadCheckoutState } from "./checkout-state.ts";
 import { displayName } from "./git.ts";
 import { type PullResult, pullRepository } from "./pull.ts";
 import { openRepository, type Repository } from "./repository.ts";
-import type { SyncTarget } from "./run-script.ts";
+import type { SyncCallOptions, SyncTarget } from "./run-script.ts";
 import { describeProgress, type SyncProgress, send } from "./send.ts";
 
 export type { PullResult } from "./pull.ts";
 
-type SyncOptions = {
-  lease?: string;
+type SyncOptions = SyncCallOptions & {
   /** Called with the current step, in words. */
   progress?: (text: string) => void;
-  signal?: AbortSignal;
 };
 
 /** What was in the sandbox right after it was sent. It can be stored as JSON. */
@@ -31,54 +29,57 @@ export type Baseline = {
   nested: Baseline[];
 };
 
-export type Synced = {
-  sentBytes: number;
-  baseline: Baseline;
-  /** The folder in the sandbox that corresponds to the given one. */
-  cwd: string;
-  commit: string | undefined;
-  branch: string | undefined;
-};
+export type Synced = { sentBytes: number; baseline: Baseline };
 
 const workspace = "/workspace";
 /** Repositories may contain repositories. */
 const depthMax = 8;
 
-/** A folder in the checkout, or its root and a path below. */
-type Checkout = string | { root: string; below?: string };
-
+/** Sends the checkout that contains `folder`. */
 export async function syncUp(
-  sandbox: SandboxApi,
-  checkout: Checkout,
-  { lease, progress = () => undefined, signal }: SyncOptions = {},
+  sandbox: SandboxHandle,
+  folder: string,
+  { progress = () => {}, ...options }: SyncOptions = {},
 ): Promise<Synced> {
-  const target: SyncTarget = { sandbox, lease, signal };
   const report = (step: SyncProgress) => progress(describeProgress(step));
   report({ step: "scanning" });
-  const found = await scanRepository(toFolder(checkout), signal);
-  const sent = await sendTree(target, found, workspace, report);
-  const { state, repository } = found;
-  return {
-    ...sent,
-    cwd: join(workspace, repository.prefix),
-    commit: state.head,
-    branch: state.branch?.replace(/^refs\/heads\//, ""),
-  };
+  const found = await scanRepository(folder, options.signal);
+  return await sendTree({ sandbox, options }, found, workspace, report);
 }
 
 /** Fetches the changes, whatever the exit code of the command was. */
 export async function pull(
-  sandbox: SandboxApi,
-  checkout: Checkout,
+  sandbox: SandboxHandle,
+  folder: string,
   baseline: Baseline,
-  { lease, signal }: Omit<SyncOptions, "progress"> = {},
+  options: SyncCallOptions = {},
 ): Promise<PullResult> {
-  const repository = await openRepository(toFolder(checkout), signal);
-  return await pullTree({ sandbox, lease, signal }, repository, baseline);
+  const { signal } = options;
+  const target = { sandbox, options };
+  const outermost = await openRepository(folder, signal);
+  const all: PullResult = { changed: [], conflicts: [], kept: [], refused: [], receivedBytes: 0 };
+  for (const { folder: remote, below, files, commit } of flatten(baseline)) {
+    const repository =
+      below === "" ? outermost : await openRepository(join(outermost.top, below), signal);
+    const fromTop = (path: string) => join(below, path);
+    const pulled = await pullRepository(target, repository, remote, { files, commit });
+    all.changed.push(...pulled.changed.map(fromTop));
+    for (const { path, savedAs } of pulled.conflicts) {
+      all.conflicts.push({ path: fromTop(path), savedAs: fromTop(savedAs) });
+    }
+    all.kept.push(...pulled.kept.map(fromTop));
+    all.refused.push(...pulled.refused.map(({ path, why }) => ({ path: fromTop(path), why })));
+    all.receivedBytes += pulled.receivedBytes;
+    if (pulled.newCommits !== undefined) {
+      all.newCommits = pulled.newCommits + (all.newCommits ?? 0);
+    }
+  }
+  return all;
 }
 
-function toFolder(checkout: Checkout): string {
-  return typeof checkout === "string" ? checkout : join(checkout.root, checkout.below ?? "");
+/** The outermost repository first. */
+function flatten(baseline: Baseline): Baseline[] {
+  return [baseline, ...baseline.nested.flatMap(flatten)];
 }
 
 type ScannedRepository = {
@@ -116,7 +117,7 @@ async function sendTree(
   folder: string,
   progress: (progress: SyncProgress) => void,
   below = "",
-): Promise<{ sentBytes: number; baseline: Baseline }> {
+): Promise<Synced> {
   const sent = await sendRepository(target, repository, state, folder, progress);
   let { sentBytes } = sent;
   const { files, head: commit } = sent.state;
@@ -144,36 +145,4 @@ async function sendRepository(
     const fresh = await rereadCheckoutState(repository);
     return { ...(await send(target, repository, fresh, folder, progress)), state: fresh };
   }
-}
-
-async function pullTree(
-  target: SyncTarget,
-  outermost: Repository,
-  baseline: Baseline,
-): Promise<PullResult> {
-  const { folder, below, nested } = baseline;
-  const repository =
-    below === "" ? outermost : await openRepository(join(outermost.top, below), target.signal);
-  const own = await pullRepository(target, repository, folder, baseline);
-  const fromTop = (path: string) => join(below, path);
-  const all: PullResult = {
-    ...own,
-    changed: own.changed.map(fromTop),
-    conflicts: own.conflicts.map(({ path, savedAs }) => ({
-      path: fromTop(path),
-      savedAs: fromTop(savedAs),
-    })),
-    kept: own.kept.map(fromTop),
-    refused: own.refused.map(({ path, why }) => ({ path: fromTop(path), why })),
-  };
-  for (const inner of nested) {
-    const more = await pullTree(target, outermost, inner);
-    all.changed.push(...more.changed);
-    all.conflicts.push(...more.conflicts);
-    all.kept.push(...more.kept);
-    all.refused.push(...more.refused);
-    all.receivedBytes += more.receivedBytes;
-    if (more.newCommits !== undefined) all.newCommits = more.newCommits + (all.newCommits ?? 0);
-  }
-  return all;
 }

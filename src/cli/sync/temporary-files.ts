@@ -1,6 +1,4 @@
-/**
- * Names the temporary files of one run in `.git/berth`, and removes those of runs that were killed.
- */
+/** Names the temporary files of one run in `.git/berth`, and removes those of runs that were killed. */
 import { randomUUID } from "node:crypto";
 import { copyFileSync, readdirSync, rmSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";

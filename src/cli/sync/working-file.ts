@@ -27,6 +27,12 @@ export function toPath(top: string, name: string): Buffer {
   return Buffer.concat([Buffer.from(`${top}/`), Buffer.from(name, "latin1")]);
 }
 
+/** The names of the folders above a name, the topmost first. */
+export function parentFolders(name: string): string[] {
+  const parts = name.split("/").slice(0, -1);
+  return parts.map((_, index) => parts.slice(0, index + 1).join("/"));
+}
+
 export function readWorkingFile(path: Buffer, format: ObjectFormat): WorkingFile {
   const stat = lstatIfExists(path);
   if (stat === undefined) return { kind: "nothing" };

@@ -2,7 +2,6 @@
  * Applies the changes of a command to the checkout: only over what was sent, completely, never through a link. What was
  * changed here meanwhile stays, and the other version is saved next to it.
  */
-
 import { randomUUID } from "node:crypto";
 import {
   chmodSync,
@@ -25,6 +24,7 @@ import {
   isUnchanged,
   lstatIfExists,
   matchesEntry,
+  parentFolders,
   readWorkingFile,
   toPath,
   type WorkingFile,
@@ -84,9 +84,7 @@ export class WorktreeWriter {
 
   /** Returns the part of the path that blocks it, or `folderMissing`. Creates missing folders if `create`. */
   #findBlocker(name: string, create: boolean): string | undefined {
-    const parts = name.split("/");
-    for (let count = 1; count < parts.length; count += 1) {
-      const part = parts.slice(0, count).join("/");
+    for (const part of parentFolders(name)) {
       const path = toPath(this.#top, part);
       const found = lstatIfExists(path);
       if (found?.isDirectory()) continue;
@@ -105,10 +103,9 @@ export class WorktreeWriter {
   }
 
   #removeEmptyFolders(name: string): void {
-    const parts = name.split("/");
-    for (let count = parts.length - 1; count > 0; count -= 1) {
+    for (const folder of parentFolders(name).reverse()) {
       try {
-        rmdirSync(toPath(this.#top, parts.slice(0, count).join("/")));
+        rmdirSync(toPath(this.#top, folder));
       } catch {
         // The folder is not empty.
         return;
@@ -134,7 +131,7 @@ export class WorktreeWriter {
     const slash = path.lastIndexOf(0x2f);
     const name = Buffer.from(`.berth-${randomUUID()}`);
     const fresh = Buffer.concat([path.subarray(0, slash + 1), name]);
-    const staged = this.#incoming.of(to.id, to.mode);
+    const staged = this.#incoming(to.id, to.mode);
     if (to.mode === "120000") {
       symlinkSync(readFileSync(staged), fresh);
       return fresh;

@@ -2,13 +2,13 @@
  * Reads the tree of the files as they are on disk: everything that git tracks or would show as untracked, nothing
  * ignored. Uses an index of its own, so that unchanged files are not read again.
  */
-import { lstatSync, renameSync } from "node:fs";
+import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { joinNul } from "./git.ts";
 import { entryName } from "./index-state.ts";
 import type { Repository } from "./repository.ts";
 import { withIndexCopy } from "./temporary-files.ts";
-import { lstatIfExists, toPath } from "./working-file.ts";
+import { lstatIfExists, parentFolders, toPath } from "./working-file.ts";
 
 type Worktree = {
   tree: string;
@@ -118,16 +118,8 @@ function parentFolder(name: string): string {
 
 /** A file or a link, and not behind a link: that would belong to another name. */
 function isFileOrLink(top: string, name: string): boolean {
-  const parts = name.split("/");
-  for (let count = 1; count <= parts.length; count += 1) {
-    const path = Buffer.from(`${parts.slice(0, count).join("/")}`, "latin1");
-    const found = lstatSync(Buffer.concat([Buffer.from(`${top}/`), path]), {
-      throwIfNoEntry: false,
-    });
-    if (found === undefined) return false;
-    if (count < parts.length ? !found.isDirectory() : !(found.isFile() || found.isSymbolicLink())) {
-      return false;
-    }
-  }
-  return true;
+  const find = (below: string) => lstatIfExists(toPath(top, below));
+  if (!parentFolders(name).every((folder) => find(folder)?.isDirectory())) return false;
+  const found = find(name);
+  return found !== undefined && (found.isFile() || found.isSymbolicLink());
 }

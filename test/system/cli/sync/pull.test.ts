@@ -328,16 +328,14 @@ describe("a file changed here meanwhile", () => {
       };
       const entry = (text: string) => ({ mode: "100644", id: idOf(text) });
       let isRead = 0;
-      const place = new WorktreeWriter(of.root, "sha1", {
+      const writer = new WorktreeWriter(of.root, "sha1", () => {
         // The content is read after the file was found to be as sent.
-        of() {
-          isRead += 1;
-          if (isRead === 1) of.write("file", "here\n");
-          return of.path("../staged").toString();
-        },
+        isRead += 1;
+        if (isRead === 1) of.write("file", "here\n");
+        return of.path("../staged").toString();
       });
       const from = before === undefined ? undefined : entry(before);
-      const placed = place.apply({ name: "file", from, to: entry("there\n") });
+      const placed = writer.apply({ name: "file", from, to: entry("there\n") });
       expect(placed).toEqual({ what: "conflict", savedAs: "file.from-sandbox" });
       expect([of.read("file"), of.read("file.from-sandbox")]).toEqual(["here\n", "there\n"]);
       clean(of);
