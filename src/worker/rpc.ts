@@ -25,7 +25,7 @@ import type { PlansInput, PlansPage } from "../protocol/plan.ts";
 import { type Caller, type Right, rightSchema, rights } from "../protocol/rights.ts";
 import type { CreateInput, Sandbox } from "../protocol/sandbox.ts";
 import { splitArguments, targetOf } from "../protocol/verbs/arguments.ts";
-import { sandboxPath } from "../protocol/verbs/row.ts";
+import { isSandboxMethod } from "../protocol/verbs/row.ts";
 import { type VerbName, type VerbRow, verbs } from "../protocol/verbs.ts";
 import { createApp } from "./app.ts";
 import { requireRights, unauthenticated } from "./auth/auth.ts";
@@ -109,8 +109,7 @@ class SandboxTarget extends SpecialTarget {}
 // workerd looks methods of an RpcTarget up on its prototype.
 for (const [name, row] of Object.entries(verbs as Record<string, VerbRow>)) {
   const method = row.call ?? name;
-  const isOfSandbox = row.path.startsWith(sandboxPath) && Object.keys(row.responses).length > 0;
-  if (!isOfSandbox || method in SandboxTarget.prototype) continue;
+  if (!isSandboxMethod(row) || method in SandboxTarget.prototype) continue;
   Object.defineProperty(SandboxTarget.prototype, method, {
     value: sandboxMethod(name as CallableVerb, row),
   });
@@ -127,7 +126,7 @@ export function sandboxMethod(name: CallableVerb, row: VerbRow) {
     const { env, caller, id } = this.binding;
     requireRights(caller, row, id);
     const object = sandboxObject(env, id);
-    const parts = splitArguments(row, given);
+    const parts = splitArguments(row, given, target);
     const args: VerbArgs = row.gated === true ? { gated: gate(parts.headers) } : {};
     if (target !== undefined) args.target = validateTarget(target, id, parts.target);
     if (row.query !== undefined)

@@ -3,7 +3,13 @@
 import { readFileSync } from "node:fs";
 import { expect } from "vitest";
 import { childrenOf } from "../../container/engine/processes.ts";
-import { identities, newData, removeData, startEngine, tracesOf } from "../engine/test-engine.ts";
+import {
+  firstOf,
+  identities,
+  newData,
+  startEngine,
+  stopWithoutTraces,
+} from "../engine/test-engine.ts";
 import { FakeContainer, fakeRuntime } from "../fakes/container.ts";
 import { containerContract } from "./container.ts";
 
@@ -15,15 +21,10 @@ for (const as of identities()) {
       container: engine.container,
       async crash(id) {
         const { outer } = JSON.parse(readFileSync(`${data}/live/${id}`, "utf8"));
-        const [agent = 0] = childrenOf(outer.pid);
-        process.kill(agent, "SIGKILL");
+        process.kill(firstOf(childrenOf(outer.pid)), "SIGKILL");
       },
       async close() {
-        const processes = engine.processes();
-        expect(processes.length).toBeGreaterThan(0);
-        await engine.stop();
-        expect(tracesOf(data, processes)).toEqual([]);
-        removeData(data);
+        await stopWithoutTraces(engine);
       },
     };
   });

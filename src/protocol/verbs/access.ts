@@ -1,14 +1,7 @@
 /**
  * Rows of the verbs on events, tokens and connect tickets of a sandbox.
  */
-import {
-  bodyErrors,
-  liveSandboxErrors,
-  type Schemas,
-  sandboxErrors,
-  sandboxPath,
-  type VerbRow,
-} from "./row.ts";
+import { type Schemas, sandboxPath, type VerbRow } from "./row.ts";
 
 export const accessRows = ({
   connectTicketSchema,
@@ -33,7 +26,7 @@ export const accessRows = ({
             "JSON. With `follow=1` server-sent events until the sandbox is destroyed; the last one is `over`.",
         },
       },
-      errors: [...sandboxErrors, "bad_request", "too_many"],
+      errors: ["too_many"],
     },
     createToken: {
       method: "POST",
@@ -43,7 +36,6 @@ export const accessRows = ({
       right: "key",
       body: tokenCallSchema,
       responses: { 201: { schema: tokenSchema, meaning: "The token is shown only once." } },
-      errors: [...liveSandboxErrors, ...bodyErrors],
     },
     revokeTokens: {
       method: "DELETE",
@@ -53,7 +45,6 @@ export const accessRows = ({
       needs: "admin",
       repeatable: true,
       responses: { 204: { schema: "none", meaning: "No token of this sandbox is valid now." } },
-      errors: sandboxErrors,
     },
     createTicket: {
       method: "POST",
@@ -65,6 +56,6 @@ export const accessRows = ({
       responses: {
         201: { schema: connectTicketSchema, meaning: "The ticket is shown only once." },
       },
-      errors: [...liveSandboxErrors, "too_many"],
+      errors: ["too_many"],
     },
   }) as const satisfies Record<string, VerbRow>;

@@ -21,9 +21,14 @@ export function targetOf({ path }: VerbRow): string | undefined {
   return names.find((name) => name !== "id");
 }
 
-export function splitArguments(row: VerbRow, args: readonly unknown[]): CallParts {
+/** `targetName`: the path parameter of the row, for callers that know it already. */
+export function splitArguments(
+  row: VerbRow,
+  args: readonly unknown[],
+  targetName: string | undefined = targetOf(row),
+): CallParts {
   const rest = [...args];
-  const target = targetOf(row) === undefined ? undefined : rest.shift();
+  const target = targetName === undefined ? undefined : rest.shift();
   const argument = row.argument === undefined ? {} : { [row.argument]: rest.shift() };
   const isInQuery = "query" in row;
   const body = isInQuery || row.argument === undefined ? bodyOf(row, rest) : argument;

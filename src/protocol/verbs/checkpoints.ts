@@ -3,19 +3,11 @@
  */
 import type { ErrorCode } from "../error-codes.ts";
 import { limits } from "../limits.ts";
-import {
-  bodyErrors,
-  leaseErrors,
-  liveSandboxErrors,
-  type Schemas,
-  sandboxErrors,
-  sandboxPath,
-  type VerbRow,
-} from "./row.ts";
+import { type Schemas, sandboxPath, type VerbRow } from "./row.ts";
 
 const all = `${sandboxPath}/checkpoints` as const;
 const single = `${all}/:checkpoint` as const;
-const checkpointErrors: ErrorCode[] = [...liveSandboxErrors, "bad_request", "checkpoint_expired"];
+const checkpointErrors: ErrorCode[] = ["sandbox_destroyed", "checkpoint_expired"];
 
 export const checkpointRows = ({
   checkpointCallSchema,
@@ -36,15 +28,7 @@ export const checkpointRows = ({
       optionalBody: true,
       responseMs: limits.snapshotTimeoutMs,
       responses: { 201: { schema: checkpointSchema, meaning: "Saved completely." } },
-      errors: [
-        ...liveSandboxErrors,
-        ...bodyErrors,
-        ...leaseErrors,
-        "not_running",
-        "too_many",
-        "unsupported",
-        "disk_full",
-      ],
+      errors: ["not_running", "too_many", "unsupported", "disk_full"],
     },
     listCheckpoints: {
       method: "GET",
@@ -53,7 +37,6 @@ export const checkpointRows = ({
       summary: "List the checkpoints, newest first",
       right: "read",
       responses: { 200: { schema: checkpointsSchema, meaning: "All checkpoints." } },
-      errors: sandboxErrors,
     },
     getCheckpoint: {
       method: "GET",
@@ -84,6 +67,6 @@ export const checkpointRows = ({
       responses: {
         200: { schema: sandboxSchema, meaning: "Running with these files, or still starting." },
       },
-      errors: [...checkpointErrors, ...leaseErrors, "disk_full", "start_failed"],
+      errors: [...checkpointErrors, "disk_full", "start_failed"],
     },
   }) as const satisfies Record<string, VerbRow>;

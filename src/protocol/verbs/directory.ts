@@ -1,7 +1,7 @@
 /**
  * Rows of the verbs over all sandboxes of a tenant.
  */
-import { authErrors, type Schemas, type VerbRow } from "./row.ts";
+import type { Schemas, VerbRow } from "./row.ts";
 
 export const directoryRows = ({
   countsSchema,
@@ -23,7 +23,6 @@ export const directoryRows = ({
       needs: "read",
       query: sandboxesQuerySchema,
       responses: { 200: { schema: sandboxesSchema, meaning: "One page of sandboxes." } },
-      errors: [...authErrors, "bad_request"],
     },
     countSandboxes: {
       method: "GET",
@@ -33,7 +32,6 @@ export const directoryRows = ({
       right: "key",
       needs: "read",
       responses: { 200: { schema: countsSchema, meaning: "The counts of the directory." } },
-      errors: authErrors,
     },
     listTenantEvents: {
       method: "GET",
@@ -50,6 +48,6 @@ export const directoryRows = ({
           meaning: "JSON, or server-sent events with `follow=1`.",
         },
       },
-      errors: [...authErrors, "bad_request", "too_many"],
+      errors: ["too_many"],
     },
   }) as const satisfies Record<string, VerbRow>;

@@ -3,34 +3,17 @@
  */
 import type { ErrorCode } from "../error-codes.ts";
 import { limits } from "../limits.ts";
-import {
-  bodyErrors,
-  leaseErrors,
-  liveSandboxErrors,
-  type Schemas,
-  sandboxPath,
-  type VerbRow,
-} from "./row.ts";
+import { type Schemas, sandboxPath, type VerbRow } from "./row.ts";
 
 const all = `${sandboxPath}/files` as const;
 const archive = `${sandboxPath}/archive` as const;
 
 const pathErrors: ErrorCode[] = [
-  ...liveSandboxErrors,
-  "bad_request",
-  "stale_handle",
-  "not_running",
-  "start_failed",
-  "operation_interrupted",
-  "file_not_found",
-  "file_forbidden",
-  "not_a_folder",
+  ...(["stale_handle", "not_running", "start_failed"] as const),
+  ...(["file_not_found", "file_forbidden", "not_a_folder"] as const),
 ];
 const fileErrors: ErrorCode[] = [...pathErrors, "not_a_file"];
-const writeErrors: ErrorCode[] = [...fileErrors, ...leaseErrors, "disk_full", "too_many"];
-
-/** For bodies that are passed on as they come. */
-const bytesErrors: ErrorCode[] = ["body_timeout", "too_large", "unsupported_type"];
+const writeErrors: ErrorCode[] = [...fileErrors, "disk_full", "too_many"];
 
 const relativePaths =
   "A relative path is below /workspace, or below the current folder of `session`.";
@@ -82,7 +65,7 @@ export const fileRows = ({
         200: { schema: fileSchema, meaning: "Replaced." },
         201: { schema: fileSchema, meaning: "Created." },
       },
-      errors: [...writeErrors, ...bytesErrors, "file_changed"],
+      errors: [...writeErrors, "file_changed"],
     },
     removeFile: {
       method: "DELETE",
@@ -161,7 +144,7 @@ export const fileRows = ({
         200: { schema: fileSchema, meaning: "It existed." },
         201: { schema: fileSchema, meaning: "Created." },
       },
-      errors: [...writeErrors, ...bodyErrors, "file_exists"],
+      errors: [...writeErrors, "file_exists"],
     },
     moveFile: {
       method: "POST",
@@ -176,7 +159,7 @@ export const fileRows = ({
       body: moveCallSchema,
       responseMs: limits.fileCallMs,
       responses: { 200: { schema: fileSchema, meaning: "The file at its new path." } },
-      errors: [...writeErrors, ...bodyErrors, "file_exists", "not_empty"],
+      errors: [...writeErrors, "file_exists", "not_empty"],
     },
     downloadArchive: {
       method: "GET",
@@ -203,7 +186,7 @@ export const fileRows = ({
       body: "bytes",
       responseMs: limits.uploadMs,
       responses: { 200: { schema: unpackedSchema, meaning: "Unpacked completely." } },
-      errors: [...writeErrors, ...bytesErrors, "bad_archive", "file_exists"],
+      errors: [...writeErrors, "bad_archive", "file_exists"],
     },
     cloneRepository: {
       method: "POST",
@@ -222,13 +205,6 @@ export const fileRows = ({
           meaning: "Server-sent events `progress`, then `done` or `error`.",
         },
       },
-      errors: [
-        ...writeErrors,
-        ...bodyErrors,
-        "file_exists",
-        "not_empty",
-        "clone_failed",
-        "unsupported",
-      ],
+      errors: [...writeErrors, "file_exists", "not_empty", "clone_failed", "unsupported"],
     },
   }) as const satisfies Record<string, VerbRow>;

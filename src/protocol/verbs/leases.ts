@@ -1,15 +1,7 @@
 /**
  * Rows of the verbs on the lease of a sandbox.
  */
-import {
-  bodyErrors,
-  leaseErrors,
-  liveSandboxErrors,
-  type Schemas,
-  sandboxErrors,
-  sandboxPath,
-  type VerbRow,
-} from "./row.ts";
+import { leaseErrors, type Schemas, sandboxPath, type VerbRow } from "./row.ts";
 
 const lease = `${sandboxPath}/lease` as const;
 
@@ -40,7 +32,7 @@ export const leaseRows = ({
         201: { schema: leaseSchema, meaning: "Granted." },
         202: { schema: leaseQueuedSchema, meaning: "Queued: repeat the call with the ticket." },
       },
-      errors: [...liveSandboxErrors, ...bodyErrors, ...leaseErrors, "queue_full"],
+      errors: [...leaseErrors, "queue_full"],
     },
     renewLease: {
       method: "PUT",
@@ -51,7 +43,7 @@ export const leaseRows = ({
       right: "lease",
       body: renewCallSchema,
       responses: { 200: { schema: leaseSchema, meaning: "Renewed." } },
-      errors: [...liveSandboxErrors, ...bodyErrors, "lease_lost"],
+      errors: ["lease_lost"],
     },
     releaseLease: {
       method: "DELETE",
@@ -68,7 +60,7 @@ export const leaseRows = ({
           meaning: "Free, or `draining`: free when the holder's work has ended.",
         },
       },
-      errors: [...liveSandboxErrors, "bad_request", "lease_busy", "lease_lost"],
+      errors: ["sandbox_destroyed", "lease_busy", "lease_lost"],
     },
     getLease: {
       method: "GET",
@@ -77,7 +69,6 @@ export const leaseRows = ({
       summary: "Show who holds the lease, until when, and who waits for it",
       right: "read",
       responses: { 200: { schema: leaseStateSchema, meaning: "The lease now." } },
-      errors: sandboxErrors,
     },
     connectLease: {
       method: "GET",
@@ -89,6 +80,6 @@ export const leaseRows = ({
       right: "lease",
       query: connectLeaseQuerySchema,
       responses: {},
-      errors: [...liveSandboxErrors, "bad_request", "upgrade_required"],
+      errors: ["sandbox_destroyed", "upgrade_required"],
     },
   }) as const satisfies Record<string, VerbRow>;

@@ -1,14 +1,7 @@
 /**
  * Rows of the verbs on the metadata of a sandbox.
  */
-import {
-  bodyErrors,
-  liveSandboxErrors,
-  type Schemas,
-  sandboxErrors,
-  sandboxPath,
-  type VerbRow,
-} from "./row.ts";
+import { type Schemas, sandboxPath, type VerbRow } from "./row.ts";
 
 const metadata = `${sandboxPath}/metadata` as const;
 
@@ -23,7 +16,6 @@ export const metadataRows = ({ metadataAnswerSchema, metadataPatchSchema }: Sche
       responses: {
         200: { schema: metadataAnswerSchema, meaning: "The header `ETag` has the version too." },
       },
-      errors: sandboxErrors,
     },
     patchMetadata: {
       method: "PATCH",
@@ -37,7 +29,7 @@ export const metadataRows = ({ metadataAnswerSchema, metadataPatchSchema }: Sche
       responses: {
         200: { schema: metadataAnswerSchema, meaning: "The metadata after the change." },
       },
-      errors: [...liveSandboxErrors, ...bodyErrors, "version_mismatch"],
+      errors: ["version_mismatch"],
     },
     replaceMetadata: {
       method: "PUT",
@@ -50,6 +42,6 @@ export const metadataRows = ({ metadataAnswerSchema, metadataPatchSchema }: Sche
       responses: {
         200: { schema: metadataAnswerSchema, meaning: "The metadata after the change." },
       },
-      errors: [...liveSandboxErrors, ...bodyErrors, "version_mismatch", "precondition_required"],
+      errors: ["version_mismatch", "precondition_required"],
     },
   }) as const satisfies Record<string, VerbRow>;

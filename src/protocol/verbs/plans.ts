@@ -1,14 +1,11 @@
 /**
  * Rows of the verbs on plans.
  */
-import type { ErrorCode } from "../error-codes.ts";
-import { authErrors, bodyErrors, type Schemas, type VerbRow } from "./row.ts";
+import type { Schemas, VerbRow } from "./row.ts";
 
 const all = "/v1/plans";
 const plan = `${all}/:plan` as const;
 const member = `${plan}/sandboxes/:key` as const;
-
-const planErrors: ErrorCode[] = [...authErrors, "not_found", "unavailable", "bad_request"];
 
 const runResponses = ({ commitSchema }: Schemas) => ({
   200: {
@@ -33,7 +30,6 @@ export const planRows = (schemas: Schemas) =>
       needs: "read",
       query: schemas.plansQuerySchema,
       responses: { 200: { schema: schemas.plansSchema, meaning: "One page of plans." } },
-      errors: [...authErrors, "bad_request"],
     },
     putPlan: {
       method: "PUT",
@@ -47,7 +43,7 @@ export const planRows = (schemas: Schemas) =>
         201: { schema: schemas.planSchema, meaning: "Created." },
         200: { schema: schemas.planSchema, meaning: "It existed." },
       },
-      errors: [...planErrors, ...bodyErrors, "too_many"],
+      errors: ["too_many"],
     },
     getPlan: {
       method: "GET",
@@ -56,7 +52,6 @@ export const planRows = (schemas: Schemas) =>
       right: "key",
       needs: "read",
       responses: { 200: { schema: schemas.planSchema, meaning: "The plan now." } },
-      errors: planErrors,
     },
     removePlan: {
       method: "DELETE",
@@ -68,7 +63,7 @@ export const planRows = (schemas: Schemas) =>
       needs: "lifecycle",
       query: schemas.planEndQuerySchema,
       responses: { 200: { schema: schemas.planSchema, meaning: "The plan that was removed." } },
-      errors: [...planErrors, "plan_busy", "lease_held"],
+      errors: ["plan_busy", "lease_held"],
     },
     putMember: {
       method: "PUT",
@@ -84,8 +79,6 @@ export const planRows = (schemas: Schemas) =>
         200: { schema: schemas.memberSchema, meaning: "It was a member before." },
       },
       errors: [
-        ...planErrors,
-        ...bodyErrors,
         "plan_busy",
         "in_other_plan",
         "sandbox_destroyed",
@@ -104,7 +97,7 @@ export const planRows = (schemas: Schemas) =>
       needs: "lifecycle",
       query: schemas.memberEndQuerySchema,
       responses: { 200: { schema: schemas.memberSchema, meaning: "The member that was removed." } },
-      errors: [...planErrors, "plan_busy", "lease_held"],
+      errors: ["plan_busy", "lease_held"],
     },
     commitPlan: {
       method: "POST",
@@ -118,8 +111,6 @@ export const planRows = (schemas: Schemas) =>
       body: schemas.commitCallSchema,
       responses: runResponses(schemas),
       errors: [
-        ...planErrors,
-        ...bodyErrors,
         "plan_busy",
         "nothing_to_commit",
         "lease_held",
@@ -138,14 +129,7 @@ export const planRows = (schemas: Schemas) =>
       idempotent: true,
       body: schemas.rollbackCallSchema,
       responses: runResponses(schemas),
-      errors: [
-        ...planErrors,
-        ...bodyErrors,
-        "plan_busy",
-        "nothing_to_roll_back",
-        "lease_held",
-        "idempotency_mismatch",
-      ],
+      errors: ["plan_busy", "nothing_to_roll_back", "lease_held", "idempotency_mismatch"],
     },
     listCommits: {
       method: "GET",
@@ -156,7 +140,6 @@ export const planRows = (schemas: Schemas) =>
       needs: "read",
       query: schemas.commitsQuerySchema,
       responses: { 200: { schema: schemas.commitsSchema, meaning: "One page, without members." } },
-      errors: planErrors,
     },
     getCommit: {
       method: "GET",
@@ -167,6 +150,5 @@ export const planRows = (schemas: Schemas) =>
       needs: "read",
       query: schemas.commitQuerySchema,
       responses: runResponses(schemas),
-      errors: planErrors,
     },
   }) as const satisfies Record<string, VerbRow>;

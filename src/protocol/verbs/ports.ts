@@ -1,14 +1,7 @@
 /**
  * Rows of the verbs that open and close ports. Requests to an open port have addresses of their own.
  */
-import {
-  bodyErrors,
-  liveSandboxErrors,
-  type Schemas,
-  sandboxErrors,
-  sandboxPath,
-  type VerbRow,
-} from "./row.ts";
+import { type Schemas, sandboxPath, type VerbRow } from "./row.ts";
 
 const all = `${sandboxPath}/ports` as const;
 
@@ -23,7 +16,7 @@ export const portRows = ({ portCallSchema, portSchema, portsSchema }: Schemas) =
       right: "lifecycle",
       body: portCallSchema,
       responses: { 201: { schema: portSchema, meaning: "The address is shown only once." } },
-      errors: [...liveSandboxErrors, ...bodyErrors, "too_many"],
+      errors: ["too_many"],
     },
     listPorts: {
       method: "GET",
@@ -32,7 +25,6 @@ export const portRows = ({ portCallSchema, portSchema, portsSchema }: Schemas) =
       summary: "List the open ports, without their addresses",
       right: "read",
       responses: { 200: { schema: portsSchema, meaning: "All open ports." } },
-      errors: sandboxErrors,
     },
     closePort: {
       method: "DELETE",
@@ -40,6 +32,6 @@ export const portRows = ({ portCallSchema, portSchema, portsSchema }: Schemas) =
       summary: "Close a port and end its address",
       right: "lifecycle",
       responses: { 204: { schema: "none", meaning: "Closed." } },
-      errors: [...liveSandboxErrors, "bad_request"],
+      errors: ["sandbox_destroyed"],
     },
   }) as const satisfies Record<string, VerbRow>;

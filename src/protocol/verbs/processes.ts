@@ -3,17 +3,7 @@
  */
 import type { ErrorCode } from "../error-codes.ts";
 import { limits } from "../limits.ts";
-import {
-  bodyErrors,
-  handleErrors,
-  leaseErrors,
-  liveSandboxErrors,
-  type Schemas,
-  sandboxPath,
-  slowResponse,
-  startErrors,
-  type VerbRow,
-} from "./row.ts";
+import { type Schemas, sandboxPath, slowResponse, startErrors, type VerbRow } from "./row.ts";
 
 const all = `${sandboxPath}/processes` as const;
 const single = `${all}/:process` as const;
@@ -60,7 +50,6 @@ export const processRows = ({
       whenStopped: "empty list",
       query: processesQuerySchema,
       responses: { 200: { schema: processesSchema, meaning: "Empty if no container runs." } },
-      errors: [...liveSandboxErrors, "bad_request"],
     },
     getProcess: {
       method: "GET",
@@ -70,7 +59,6 @@ export const processRows = ({
       right: "read",
       agent: true,
       responses: { 200: { schema: processSchema, meaning: "The process now." } },
-      errors: handleErrors,
     },
     endProcess: {
       method: "DELETE",
@@ -80,7 +68,6 @@ export const processRows = ({
       gated: true,
       agent: true,
       responses: { 200: { schema: processSchema, meaning: "Ended." } },
-      errors: [...handleErrors, ...leaseErrors],
     },
     processLogs: {
       method: "GET",
@@ -99,7 +86,7 @@ export const processRows = ({
             "Events `output` (their `id` is the cursor), `truncated`, `exit` and `error`; or bytes, with the offset of the first one in the header `berth-offset`.",
         },
       },
-      errors: [...handleErrors, "too_many"],
+      errors: ["too_many"],
     },
     waitForProcess: {
       method: "GET",
@@ -113,7 +100,7 @@ export const processRows = ({
       responses: {
         200: { schema: waitedSchema, meaning: `The condition was met or not. ${slowResponse}` },
       },
-      errors: [...handleErrors, "too_many"],
+      errors: ["too_many"],
     },
     writeStdin: {
       method: "POST",
@@ -130,15 +117,7 @@ export const processRows = ({
       repeatable: ({ offset }) => offset !== undefined,
       responseMs: limits.processStdinWaitMs + limits.agentHeadersMs,
       responses: { 200: { schema: stdinTakenSchema, meaning: "How much was accepted so far." } },
-      errors: [
-        ...handleErrors,
-        ...leaseErrors,
-        "body_timeout",
-        "stdin_gap",
-        "too_large",
-        "unsupported_type",
-        "unavailable",
-      ],
+      errors: ["body_timeout", "stdin_gap", "too_large", "unsupported_type", "unavailable"],
     },
     signalProcess: {
       method: "POST",
@@ -151,6 +130,5 @@ export const processRows = ({
       body: signalCallSchema,
       argument: "signal",
       responses: { 200: { schema: processSchema, meaning: "The signal was sent." } },
-      errors: [...handleErrors, ...bodyErrors, ...leaseErrors],
     },
   }) as const satisfies Record<string, VerbRow>;

@@ -1,5 +1,5 @@
 /**
- * The form of one row of the table of verbs, and the errors that rows have in common.
+ * The form of one row of the table of verbs, and what rows have in common.
  */
 import type { z } from "zod";
 import type { ErrorCode } from "../error-codes.ts";
@@ -51,19 +51,11 @@ export type VerbRow = {
   /** How long the work may take until the response begins, if that is longer than usual. */
   responseMs?: number;
   responses: Record<number, { schema: ResponseBody; meaning: string }>;
-  errors: ErrorCode[];
+  /** Besides those that follow from the row itself (worker/http/openapi.ts). */
+  errors?: ErrorCode[];
 };
 
-export const authErrors: ErrorCode[] = ["unauthenticated", "forbidden"];
-export const bodyErrors: ErrorCode[] = [
-  "bad_request",
-  "bad_json",
-  "too_large",
-  "unsupported_type",
-  "body_timeout",
-];
-export const sandboxErrors: ErrorCode[] = [...authErrors, "not_found", "unavailable"];
-export const liveSandboxErrors: ErrorCode[] = [...sandboxErrors, "sandbox_destroyed"];
+/** For gated verbs, and for others that wait for a lease or end one. */
 export const leaseErrors: ErrorCode[] = [
   "lease_held",
   "lease_pending",
@@ -71,27 +63,15 @@ export const leaseErrors: ErrorCode[] = [
   "lease_lost",
 ];
 
-/** For verbs on one process, session or terminal: it may be unknown, malformed or of an earlier incarnation. */
-export const handleErrors: ErrorCode[] = [
-  ...liveSandboxErrors,
-  "bad_request",
-  "stale_handle",
-  "operation_interrupted",
-];
-
 /** For verbs that start a program. */
-export const startErrors: ErrorCode[] = [
-  ...liveSandboxErrors,
-  ...bodyErrors,
-  ...leaseErrors,
-  "bad_cwd",
-  "not_running",
-  "start_failed",
-  "too_many",
-  "operation_interrupted",
-];
+export const startErrors: ErrorCode[] = ["bad_cwd", "not_running", "start_failed", "too_many"];
 
 export const sandboxPath = "/v1/sandboxes/:id";
+
+/** Whether the verb is a method of one sandbox. A verb without a response is a WebSocket. */
+export function isSandboxMethod({ path, responses }: VerbRow): boolean {
+  return path.startsWith(sandboxPath) && Object.keys(responses).length > 0;
+}
 
 /** The meaning of a response that waits for a command. */
 export const slowResponse =

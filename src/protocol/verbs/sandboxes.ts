@@ -3,11 +3,8 @@
  */
 import { limits } from "../limits.ts";
 import {
-  bodyErrors,
   leaseErrors,
-  liveSandboxErrors,
   type Schemas,
-  sandboxErrors,
   sandboxPath,
   slowResponse,
   startErrors,
@@ -31,7 +28,6 @@ export const sandboxRows = ({
       summary: "Report whether Berth works and how it isolates sandboxes",
       description: "Needs no key.",
       responses: { 200: { schema: healthSchema, meaning: "The state of this installation." } },
-      errors: [],
     },
     createSandbox: {
       method: "POST",
@@ -53,9 +49,10 @@ export const sandboxRows = ({
         200: { schema: sandboxSchema, meaning: "Found by its scope or by the idempotency key." },
       },
       errors: [
-        ...liveSandboxErrors,
-        ...bodyErrors,
         ...leaseErrors,
+        "not_found",
+        "unavailable",
+        "sandbox_destroyed",
         "unsupported",
         "scope_taken",
         "idempotency_mismatch",
@@ -70,7 +67,6 @@ export const sandboxRows = ({
       description: "Never starts a container. A destroyed sandbox can be read for 7 days.",
       right: "read",
       responses: { 200: { schema: sandboxSchema, meaning: "The sandbox now." } },
-      errors: sandboxErrors,
     },
     destroySandbox: {
       method: "DELETE",
@@ -88,7 +84,6 @@ export const sandboxRows = ({
           meaning: "Destroyed, or `destroying`: then it will be destroyed in any case.",
         },
       },
-      errors: [...sandboxErrors, ...leaseErrors, "bad_request"],
     },
     startSandbox: {
       method: "POST",
@@ -98,7 +93,6 @@ export const sandboxRows = ({
       right: "lifecycle",
       repeatable: true,
       responses: { 200: { schema: sandboxSchema, meaning: "Running, or still starting." } },
-      errors: liveSandboxErrors,
     },
     pauseSandbox: {
       method: "POST",
@@ -111,7 +105,7 @@ export const sandboxRows = ({
       query: pauseQuerySchema,
       responseMs: limits.snapshotTimeoutMs,
       responses: { 200: { schema: sandboxSchema, meaning: "Paused, or still pausing." } },
-      errors: [...liveSandboxErrors, ...leaseErrors, "not_running", "bad_request", "unsupported"],
+      errors: ["not_running", "unsupported"],
     },
     touchSandbox: {
       method: "POST",
@@ -121,7 +115,6 @@ export const sandboxRows = ({
       right: "exec",
       repeatable: true,
       responses: { 200: { schema: sandboxSchema, meaning: "The idle time starts again at zero." } },
-      errors: liveSandboxErrors,
     },
     exec: {
       method: "POST",

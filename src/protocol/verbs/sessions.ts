@@ -1,22 +1,11 @@
 /**
  * Rows of the verbs on sessions: shells that keep their state between commands.
  */
-import type { ErrorCode } from "../error-codes.ts";
 import { startProcessErrors } from "./processes.ts";
-import {
-  handleErrors,
-  leaseErrors,
-  liveSandboxErrors,
-  type Schemas,
-  sandboxPath,
-  slowResponse,
-  startErrors,
-  type VerbRow,
-} from "./row.ts";
+import { type Schemas, sandboxPath, slowResponse, startErrors, type VerbRow } from "./row.ts";
 
 const all = `${sandboxPath}/sessions` as const;
 const single = `${all}/:session` as const;
-const sessionErrors: ErrorCode[] = [...handleErrors, "session_terminated"];
 
 export const sessionRows = ({
   execResultSchema,
@@ -59,7 +48,6 @@ export const sessionRows = ({
       agent: true,
       whenStopped: "empty list",
       responses: { 200: { schema: sessionsSchema, meaning: "Empty if no container runs." } },
-      errors: liveSandboxErrors,
     },
     getSession: {
       method: "GET",
@@ -69,7 +57,7 @@ export const sessionRows = ({
       right: "read",
       agent: true,
       responses: { 200: { schema: sessionSchema, meaning: "The session now." } },
-      errors: sessionErrors,
+      errors: ["session_terminated"],
     },
     endSession: {
       method: "DELETE",
@@ -79,7 +67,7 @@ export const sessionRows = ({
       gated: true,
       agent: true,
       responses: { 200: { schema: sessionEndedSchema, meaning: "Ended." } },
-      errors: [...sessionErrors, ...leaseErrors],
+      errors: ["session_terminated"],
     },
     execInSession: {
       method: "POST",

@@ -1,15 +1,7 @@
 /**
  * Rows of the verbs on terminals. The bytes of a terminal go over the WebSocket of `connectTerminal`.
  */
-import {
-  bodyErrors,
-  handleErrors,
-  liveSandboxErrors,
-  type Schemas,
-  sandboxPath,
-  startErrors,
-  type VerbRow,
-} from "./row.ts";
+import { type Schemas, sandboxPath, startErrors, type VerbRow } from "./row.ts";
 
 const all = `${sandboxPath}/terminals` as const;
 const single = `${all}/:terminal` as const;
@@ -52,7 +44,6 @@ export const terminalRows = ({
       agent: true,
       whenStopped: "empty list",
       responses: { 200: { schema: terminalsSchema, meaning: "Empty if no container runs." } },
-      errors: liveSandboxErrors,
     },
     getTerminal: {
       method: "GET",
@@ -62,7 +53,6 @@ export const terminalRows = ({
       right: "read",
       agent: true,
       responses: { 200: { schema: terminalSchema, meaning: "The terminal now." } },
-      errors: handleErrors,
     },
     resizeTerminal: {
       method: "PATCH",
@@ -74,7 +64,6 @@ export const terminalRows = ({
       body: terminalResizeSchema,
       repeatable: true,
       responses: { 200: { schema: terminalSchema, meaning: "The terminal with its new size." } },
-      errors: [...handleErrors, ...bodyErrors],
     },
     endTerminal: {
       method: "DELETE",
@@ -83,7 +72,6 @@ export const terminalRows = ({
       right: "terminal",
       agent: true,
       responses: { 200: { schema: terminalEndedSchema, meaning: "Ended." } },
-      errors: handleErrors,
     },
     terminalScreen: {
       method: "GET",
@@ -92,7 +80,6 @@ export const terminalRows = ({
       right: "read",
       agent: true,
       responses: { 200: { schema: screenSchema, meaning: "The screen now." } },
-      errors: handleErrors,
     },
     connectTerminal: {
       method: "GET",
@@ -103,6 +90,6 @@ export const terminalRows = ({
       right: "terminal",
       query: connectQuerySchema,
       responses: {},
-      errors: [...handleErrors, "upgrade_required", "too_many"],
+      errors: ["sandbox_destroyed", "operation_interrupted", "upgrade_required", "too_many"],
     },
   }) as const satisfies Record<string, VerbRow>;

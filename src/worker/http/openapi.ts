@@ -6,7 +6,7 @@ import { type ErrorCode, errorBodySchema, errors } from "../../protocol/errors.t
 import { idempotencyKeySchema } from "../../protocol/fields/idempotency.ts";
 import { leaseHeader, waitHeader } from "../../protocol/lease.ts";
 import { limits } from "../../protocol/limits.ts";
-import { bodyErrors } from "../../protocol/verbs/row.ts";
+import { leaseErrors, sandboxPath } from "../../protocol/verbs/row.ts";
 import { type VerbRow, verbs } from "../../protocol/verbs.ts";
 import { version } from "./version.ts";
 
@@ -111,11 +111,33 @@ function responsesOf(row: VerbRow, schemas: Json): Json {
   return responses;
 }
 
-/** Besides the row's own errors: unknown fields, and bodies that the verb does not have. */
-function errorsOf({ method, right, body, errors: own }: VerbRow): ErrorCode[] {
+/** The row's own errors, and those that follow from its path, its right, its body and where it runs. */
+function errorsOf({
+  method,
+  path,
+  right,
+  body,
+  gated,
+  agent,
+  errors: own = [],
+}: VerbRow): ErrorCode[] {
   if (right === undefined) return own;
-  return [...own, "bad_request", ...(method !== "GET" && body === undefined ? bodyErrors : [])];
+  const needsSandbox = path.startsWith(sandboxPath) && (agent === true || /^P/.test(method));
+  return [
+    ...own,
+    ...(["unauthenticated", "forbidden", "bad_request"] as const),
+    ...(path.includes(":") ? (["not_found", "unavailable"] as const) : []),
+    ...(needsSandbox ? (["sandbox_destroyed"] as const) : []),
+    ...(method === "GET" ? [] : bodyErrors),
+    ...(method === "GET" || body === "bytes" ? [] : (["bad_json"] as const)),
+    ...(gated === true ? leaseErrors : []),
+    ...(agent === true ? (["operation_interrupted"] as const) : []),
+    ...(handlePath.test(path) ? (["stale_handle"] as const) : []),
+  ];
 }
+
+const bodyErrors: ErrorCode[] = ["too_large", "unsupported_type", "body_timeout"];
+const handlePath = /:(?:process|session|terminal)\b/;
 
 function parametersOf({ path, query, gated, idempotent, example }: VerbRow): Json[] {
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({

@@ -7,7 +7,7 @@ import type { HttpClient, HttpRequest } from "../../../src/client/http/request.t
 import { toAgentRequest } from "../../../src/objects/sandbox/calls/proxy.ts";
 import { flagSchema } from "../../../src/protocol/fields/flag.ts";
 import type { Caller } from "../../../src/protocol/rights.ts";
-import { liveSandboxErrors, sandboxPath } from "../../../src/protocol/verbs/row.ts";
+import { sandboxPath } from "../../../src/protocol/verbs/row.ts";
 import type { Verb } from "../../../src/protocol/verbs/types.ts";
 import type { VerbRow } from "../../../src/protocol/verbs.ts";
 import { generateSandboxId } from "../../../src/worker/auth/ids.ts";
@@ -28,7 +28,6 @@ const rows = {
     query: z.strictObject({ upper: flagSchema.default(false) }),
     body: z.strictObject({ text: z.string() }).meta({ id: "EchoCall" }),
     responses: { 200: { schema: z.strictObject({ text: z.string() }), meaning: "The text." } },
-    errors: liveSandboxErrors,
   },
 } as const satisfies Record<string, VerbRow>;
 
