@@ -21,8 +21,8 @@ export const callFaults = faultsByFile({
   "src/objects/directory/sandbox-tasks.ts": [
     {
       name: "an unreachable sandbox counts as destroyed",
-      find: "const report = await this.#withTimeout(this.#sandboxOf(id).report(), limits.directoryRequestMs);",
-      put: "const report = await this.#withTimeout(this.#sandboxOf(id).report(), limits.directoryRequestMs).catch(() => undefined);",
+      find: "const report = await this.#withTimeout(this.#sandboxOf(id).report());",
+      put: "const report = await this.#withTimeout(this.#sandboxOf(id).report()).catch(() => undefined);",
       by: ["D18", "D20"],
     },
     {

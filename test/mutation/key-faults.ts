@@ -5,8 +5,8 @@ export const keyFaults = faultsByFile({
   "src/objects/sandbox/idempotency/idempotent-call.ts": [
     {
       name: "the key is not looked up again after admission",
-      find: "const stored = findRow(actor, key, hash);\n    if",
-      put: "const stored = row;\n    if",
+      find: "const stored = findRow(call);\n    if",
+      put: "const stored = known;\n    if",
       by: ["K13"],
     },
     {
@@ -47,8 +47,8 @@ export const keyFaults = faultsByFile({
     },
     {
       name: "a call that finds its key used stays in flight",
-      find: "    if (stored?.id !== row?.id) {\n      admitted.end();",
-      put: "    if (stored?.id !== row?.id) {",
+      find: "    if (stored?.id !== known?.id) {\n      admitted.end();",
+      put: "    if (stored?.id !== known?.id) {",
       by: ["K13"],
     },
   ],

@@ -166,14 +166,6 @@ export const planFaults = faultsByFile({
       by: ["PL134"],
     },
   ],
-  "src/objects/plan/holders.ts": [
-    {
-      name: "members are destroyed although another caller holds their lease",
-      find: 'if ("ok" in result && result.ok !== null) throw',
-      put: 'if ("ok" in result && result.ok?.name === "") throw',
-      by: ["PL135"],
-    },
-  ],
   "src/objects/plan/perform.ts": [
     {
       name: "a holder that takes the lease of a member before its end loses it",
@@ -183,6 +175,12 @@ export const planFaults = faultsByFile({
     },
   ],
   "src/objects/plan/members.ts": [
+    {
+      name: "members are destroyed although another caller holds their lease",
+      find: 'if ("ok" in result && result.ok !== null) throw',
+      put: 'if ("ok" in result && result.ok?.name === "") throw',
+      by: ["PL135"],
+    },
     {
       name: "a destroyed member is found for ever",
       find: "const mayReplace = request.createsSandbox && plan.run === null;",

@@ -1,7 +1,4 @@
-/**
- * Finds or creates sandboxes for one tenant: decides and writes in one synchronous step, and carries the decision out only
- * then. See core/directory for the decision and sandbox-tasks.ts for the calls to sandboxes.
- */
+/** Finds or creates sandboxes for one tenant: decides and writes in one synchronous step, and acts only then. */
 import { decideFind, mayDecideAgain } from "../../core/directory/find.ts";
 import { emptyMetadata, patchMetadata } from "../../core/metadata/patch.ts";
 import type { Report } from "../../protocol/directory.ts";
@@ -11,8 +8,7 @@ import type { Sandbox } from "../../protocol/sandbox.ts";
 import type { LeaseClaim, NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
 import { Alarm } from "../shared/alarm.ts";
 import type { ObjectHost } from "../shared/host.ts";
-import type { ErrorValue } from "../shared/result.ts";
-import { toBerthError } from "../shared/to-result.ts";
+import { type ErrorValue, toBerthError } from "../shared/result.ts";
 import { Waiters } from "../shared/waiters.ts";
 import { migrate } from "./migrations.ts";
 import { applyReport } from "./reports.ts";

@@ -1,7 +1,4 @@
-/**
- * Lists a tenant's sandboxes and events: pages by filters and cursor, and counts by state. Reads only rows, which hold what
- * the sandboxes have last reported.
- */
+/** Lists a tenant's sandboxes and events from rows, which hold what the sandboxes have last reported. */
 import type {
   Counts,
   ListedSandbox,

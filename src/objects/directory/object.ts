@@ -1,6 +1,4 @@
-/**
- * The Durable Object of one tenant's Directory: receives the calls and the alarm, and passes them to the actor and the lists.
- */
+/** The Durable Object of one tenant's Directory: passes calls and the alarm to the actor and the lists. */
 import { DurableObject } from "cloudflare:workers";
 import type { Env } from "../../config.ts";
 import type {
@@ -17,8 +15,7 @@ import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
 import { durableHost } from "../shared/durable-host.ts";
 import type { EventStreams } from "../shared/event-stream.ts";
 import type { ObjectHost } from "../shared/host.ts";
-import type { Result } from "../shared/result.ts";
-import { toResult } from "../shared/to-result.ts";
+import { type Result, toResult } from "../shared/result.ts";
 import { DirectoryActor, type FindOrCreateCall, type Found } from "./actor.ts";
 import * as lists from "./list.ts";
 import * as plans from "./plans.ts";

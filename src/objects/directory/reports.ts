@@ -1,7 +1,4 @@
-/**
- * Applies the reports of sandboxes to their rows, in the order of their revisions. Missing rows are created, so that a
- * Directory can be rebuilt from reports alone.
- */
+/** Applies the reports of sandboxes by their revisions; a Directory can be rebuilt from reports alone. */
 import { isEnding } from "../../core/directory/find.ts";
 import type { Report } from "../../protocol/directory.ts";
 import { scopeKey } from "../../protocol/fields/scope.ts";

@@ -1,7 +1,4 @@
-/**
- * Reads and writes the rows of a Directory: one for each sandbox, the current sandbox of each scope, and the idempotency keys
- * of calls. See list.ts for lists and core/directory for decisions.
- */
+/** The rows of a Directory: sandboxes, the current one of each scope, and the idempotency keys of calls. */
 import { backOffMs } from "../../core/back-off.ts";
 import { type IdempotentFind, isEnding, type KnownSandbox } from "../../core/directory/find.ts";
 import { scopeKey } from "../../protocol/fields/scope.ts";

@@ -1,7 +1,4 @@
-/**
- * Calls the objects of sandboxes for the Directory: ends a sandbox that is replaced, creates its successor, asks for reports.
- * A stored task is repeated until it is done, by the waiting call or by the alarm.
- */
+/** Calls sandboxes for the Directory. A stored task is repeated until it is done, by a waiting call or the alarm. */
 import type { Report } from "../../protocol/directory.ts";
 import { asBerthError, BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -9,9 +6,14 @@ import type { LeaseClaim, NewSandbox, Successor } from "../sandbox/lifecycle/lif
 import { BackgroundTasks } from "../shared/background.ts";
 import type { ObjectHost } from "../shared/host.ts";
 import { RecentRefusals } from "../shared/recent-refusals.ts";
-import { type ErrorValue, type Result, refusedResult } from "../shared/result.ts";
+import {
+  type ErrorValue,
+  messageOf,
+  type Result,
+  refusedResult,
+  toBerthError,
+} from "../shared/result.ts";
 import { withTimeout } from "../shared/timeout.ts";
-import { toBerthError } from "../shared/to-result.ts";
 import { staleSandboxes } from "./list.ts";
 import {
   deferTry,
@@ -71,7 +73,7 @@ export class SandboxTasks {
 
   /** Updates the row from the sandbox itself. True if the sandbox exists and is not ending. */
   async probe(id: string): Promise<boolean> {
-    const report = await this.#withTimeout(this.#sandboxOf(id).report(), limits.directoryRequestMs);
+    const report = await this.#withTimeout(this.#sandboxOf(id).report());
     if (report === undefined) deleteSandbox(this.#host, id);
     else this.#listener.applyReport(report);
     return toKnownSandbox(rowOf(this.#host, id))?.isEnding === false;
@@ -83,9 +85,7 @@ export class SandboxTasks {
     if (freeSlots <= 0) return;
     for (const id of staleSandboxes(this.#host, this.#host.clock(), this.#probedTo, freeSlots)) {
       this.#probedTo = id;
-      void this.#start(`probe ${id}`, async () => {
-        await this.probe(id);
-      });
+      void this.#start(`probe ${id}`, () => this.probe(id));
     }
   }
 
@@ -128,7 +128,7 @@ export class SandboxTasks {
     if (toKnownSandbox(rowOf(this.#host, replaces))?.isEnding !== false) return undefined;
     try {
       const giveWay = this.#sandboxOf(replaces).giveWay({ network: spec.network }, claim);
-      const result = await this.#withTimeout(giveWay, limits.directoryRequestMs);
+      const result = await this.#withTimeout(giveWay);
       if (result !== undefined && "refused" in result) return result.refused;
       if (result === undefined) deleteSandbox(this.#host, replaces);
       else this.#listener.applyReport(result.ok);
@@ -143,7 +143,7 @@ export class SandboxTasks {
   }
 
   async #make(id: string, call: NewSandbox): Promise<void> {
-    const made = await this.#withTimeout(this.#sandboxOf(id).make(call), limits.directoryRequestMs);
+    const made = await this.#withTimeout(this.#sandboxOf(id).make(call));
     if ("ok" in made) this.#listener.applyReport(made.ok);
     else this.#giveUp(id, made.refused);
   }
@@ -160,27 +160,24 @@ export class SandboxTasks {
   }
 
   /** A late result is dropped: the call is repeated, or the sandbox reports by itself. */
-  async #withTimeout<T>(call: Promise<T>, waitMs: number): Promise<T> {
+  async #withTimeout<T>(call: Promise<T>): Promise<T> {
     try {
-      return await withTimeout(this.#host, call, waitMs);
+      return await withTimeout(this.#host, call);
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      throw new BerthError("unavailable", `The sandbox does not respond: ${message}`, {
+      throw new BerthError("unavailable", `The sandbox does not respond: ${messageOf(error)}`, {
         hint: "Try again in a moment.",
       });
     }
   }
 
-  #start(key: string, work: () => Promise<void>): Promise<void> {
+  #start(key: string, work: () => Promise<unknown>): Promise<void> {
     return this.#tasks.start(key, () =>
       work()
-        .catch((error: unknown) => this.#logFailure(key, error))
+        .then(() => undefined)
+        .catch((error: unknown) =>
+          this.#host.log({ sandbox: key, failed: "directory", message: messageOf(error) }),
+        )
         .finally(() => this.#listener.rearm()),
     );
-  }
-
-  #logFailure(key: string, error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
-    this.#host.log({ sandbox: key, failed: "directory", message });
   }
 }

@@ -1,7 +1,4 @@
-/**
- * Chooses the index for each query of a list, so that rows come in the list's order and the cost of a page does not grow with
- * the number of sandboxes.
- */
+/** Chooses the index for each query of a list, so that the cost of a page does not grow with the number of sandboxes. */
 import type { SandboxesQuery } from "../../protocol/directory.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ObjectHost, SqlValue } from "../shared/host.ts";

@@ -1,8 +1,4 @@
-/**
- * Commits every change of a plan: decides, writes rows, arms the alarm, and only then sends requests. After a restart, the
- * first call or alarm continues what an earlier instance left unfinished.
- * See core/plan for the decisions and requests.ts for the requests.
- */
+/** Commits every change of a plan: decides, writes rows, arms the alarm, and only then sends requests. */
 import { backOffMs } from "../../core/back-off.ts";
 import { openPlan, type PlanIdentity } from "../../core/plan/lifetime.ts";
 import { hasPendingRequests, planDeadline } from "../../core/plan/pending.ts";

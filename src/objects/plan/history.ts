@@ -1,7 +1,4 @@
-/**
- * Reads and writes the rows of runs: the open run, the newest that has ended, one by its number, pages of them, and the
- * idempotency key of each. A run, its parts and its key are deleted together.
- */
+/** The rows of runs. A run, its parts and its idempotency key are deleted together. */
 import type { Run, RunPart } from "../../core/plan/record.ts";
 import { commitView, headView, type RunHead } from "../../core/plan/view.ts";
 import { limits } from "../../protocol/limits.ts";

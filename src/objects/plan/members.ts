@@ -4,18 +4,26 @@
  */
 import { emptyMetadata, patchMetadata } from "../../core/metadata/patch.ts";
 import { openPlan, type PlanIdentity, startPlanRemoval } from "../../core/plan/lifetime.ts";
-import { type MemberRequest, startJoin, startRemoval } from "../../core/plan/membership.ts";
-import type { Disposition, Joining, PlanRecord } from "../../core/plan/record.ts";
+import {
+  type MemberRequest,
+  memberHeldError,
+  startJoin,
+  startRemoval,
+} from "../../core/plan/membership.ts";
+import type {
+  Disposition,
+  Joining,
+  PlanRecord,
+  Member as StoredMember,
+} from "../../core/plan/record.ts";
 import { memberView, planView } from "../../core/plan/view.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Member, Plan } from "../../protocol/plan.ts";
 import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
-import type { ErrorValue } from "../shared/result.ts";
+import { type ErrorValue, toBerthError } from "../shared/result.ts";
 import { withTimeout } from "../shared/timeout.ts";
-import { toBerthError } from "../shared/to-result.ts";
 import { noSuchPlanError, type PlanActor } from "./actor.ts";
-import { checkHolders, withoutKnownFree } from "./holders.ts";
 
 export type PutMemberCall = {
   key: string;
@@ -135,6 +143,47 @@ export async function removePlan(
   if (before === undefined) throw noSuchPlanError();
   await waitUntil(actor, () => actor.record?.status !== "removing", end);
   return planView(before);
+}
+
+/** If the result is empty, no time has passed since the plan was read, and the caller may decide on what it has read. */
+function withoutKnownFree(
+  members: readonly StoredMember[],
+  free: ReadonlySet<string>,
+): readonly StoredMember[] {
+  return members.filter(({ sandbox }) => !free.has(sandbox));
+}
+
+/** Throws if somebody holds one of the leases, else adds the sandboxes to `free`. The caller must read the plan again. */
+async function checkHolders(
+  { requests, host, current: { tenant, name, newestRun } }: PlanActor,
+  members: readonly StoredMember[],
+  free: Set<string>,
+): Promise<void> {
+  const caller = { tenant, plan: name, run: newestRun };
+  for (let start = 0; start < members.length; start += limits.planFinishesMax) {
+    const batch = members.slice(start, start + limits.planFinishesMax);
+    const holders = await Promise.all(
+      batch.map(({ sandbox }) =>
+        withTimeout(host, requests.ports.participantOf(sandbox).holder(caller)).catch(() => {
+          throw noResponseError(sandbox);
+        }),
+      ),
+    );
+    for (const [index, member] of batch.entries()) {
+      const result = holders[index];
+      if (result === undefined) continue;
+      // A refusal means that the sandbox is gone, so nobody holds its lease.
+      if ("ok" in result && result.ok !== null) throw memberHeldError(member, result.ok.name);
+      free.add(member.sandbox);
+    }
+  }
+}
+
+function noResponseError(sandbox: string): BerthError {
+  return new BerthError("unavailable", `The sandbox ${sandbox} did not say who holds its lease.`, {
+    hint: "Nothing was changed. Try again, or pass `?force=true`.",
+    facts: { sandbox },
+  });
 }
 
 /** False also if the sandbox does not respond. */

@@ -1,6 +1,4 @@
-/**
- * The tables of a plan. A released migration never changes.
- */
+/** The tables of a plan. A released migration never changes. */
 import type { ObjectHost } from "../shared/host.ts";
 import { migrate as migrateTables } from "../shared/migrate.ts";
 

@@ -1,7 +1,4 @@
-/**
- * The Durable Object of one plan: receives the calls and the alarm, and passes them to the plan's actor. The Worker has
- * looked the plan's name up in the Directory before it calls.
- */
+/** The Durable Object of one plan. The Worker has looked the plan's name up in the Directory before it calls. */
 import { DurableObject } from "cloudflare:workers";
 import type { Env } from "../../config.ts";
 import type { PlanIdentity } from "../../core/plan/lifetime.ts";
@@ -12,8 +9,7 @@ import type { Commit, CommitsPage, Member, Plan } from "../../protocol/plan.ts";
 import { rights } from "../../protocol/rights.ts";
 import type { VerbCalls } from "../sandbox/dispatch/verb-call.ts";
 import { durableHost } from "../shared/durable-host.ts";
-import type { Result } from "../shared/result.ts";
-import { toResult } from "../shared/to-result.ts";
+import { type Result, toResult } from "../shared/result.ts";
 import { PlanActor } from "./actor.ts";
 import { commitsPage } from "./history.ts";
 import * as members from "./members.ts";

@@ -1,7 +1,4 @@
-/**
- * What a plan needs from other objects: from the sandboxes that are its members, and from the Directory. Calls go one way
- * only, from the plan to the others, and each is harmless when repeated.
- */
+/** What a plan needs from other objects. Calls go from the plan to the others, and each is harmless when repeated. */
 import type { ParticipantDecision } from "../../core/plan/pending.ts";
 import type { PartResult, Vote } from "../../core/plan/record.ts";
 import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";

@@ -1,12 +1,10 @@
-/**
- * Sends the pending requests of a plan, limiting how many of each type run at once. Never rejects: a request that fails is
- * sent again when the plan retries. See perform.ts for what results change.
- */
+/** Sends the pending requests of a plan, limiting how many of each type run at once. Never rejects. */
 import { pendingMembershipRequests, pendingRunRequests } from "../../core/plan/pending.ts";
 import type { PlanRecord } from "../../core/plan/record.ts";
 import { limits } from "../../protocol/limits.ts";
 import { BackgroundTasks } from "../shared/background.ts";
 import { RecentRefusals } from "../shared/recent-refusals.ts";
+import { messageOf } from "../shared/result.ts";
 import type { PlanActor } from "./actor.ts";
 import { type PlanRequest, performRequest } from "./perform.ts";
 import type { PlanPorts } from "./ports.ts";
@@ -84,7 +82,7 @@ export class PlanRequests {
   async #perform(key: string, request: PlanRequest): Promise<void> {
     const { host } = this.#actor;
     try {
-      const isContinuing = (await performRequest(this.#actor, this.ports, request)) === "again";
+      const isContinuing = await performRequest(this.#actor, this.ports, request);
       const plan = this.#actor.record;
       if (plan === undefined || !hasPendingRequest(plan, key)) return;
       // A request that is still pending has changed nothing. Sending it again at once would loop.
@@ -95,8 +93,7 @@ export class PlanRequests {
       }
     } catch (error) {
       this.#failed.add(key);
-      const message = error instanceof Error ? error.message : String(error);
-      host.log({ plan: this.#actor.record?.name, failed: key, message });
+      host.log({ plan: this.#actor.record?.name, failed: key, message: messageOf(error) });
     }
   }
 }

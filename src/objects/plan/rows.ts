@@ -1,7 +1,4 @@
-/**
- * Reads and writes the rows of one plan. Compares by identity and writes only what differs, so that unchanged parts of a
- * plan cost nothing. See history.ts for the rows of runs.
- */
+/** The rows of one plan. Compares by identity and writes only what differs. See history.ts for the rows of runs. */
 import type {
   Disposition,
   Joining,
@@ -19,61 +16,49 @@ import { migrate } from "./migrations.ts";
 /** When failed requests are sent again, and how often they have failed in a row. */
 export type Retry = { tries: number; dueAt: number };
 
-type PlanRow = {
-  tenant: string;
-  name: string;
-  created_at: number;
-  life: PlanRecord["status"];
-  newest: number;
-  moves: number;
-  tries: number;
-  look_at: number;
-};
+type PlanRow = Retry &
+  Pick<PlanRecord, "tenant" | "name" | "createdAt" | "status" | "newestRun" | "membershipRevision">;
+
 /** The index is the number that the column `destroy` holds. */
 const dispositions: readonly Disposition[] = ["keep", "force", "destroy"];
 
-type JoiningRow = {
-  sandbox: string;
-  key: string;
-  added_at: number;
-  makes: number;
-  replaces: string | null;
-  move: number;
-};
+type JoiningRow = Omit<Joining, "createsSandbox"> & { makes: number };
+type LeavingRow = Omit<Leaving, "disposition"> & { destroy: number };
 
 /** Undefined for a plan that never existed; reading it writes nothing. */
 export function loadPlan(host: ObjectHost): { plan: PlanRecord; retry: Retry } | undefined {
   if (storedVersion(host) === 0) return undefined;
   migrate(host);
-  const [row] = host.sql<PlanRow>("SELECT * FROM plan");
+  const [row] = host.sql<PlanRow>(
+    `SELECT tenant, name, created_at AS createdAt, life AS status, newest AS newestRun,
+            moves AS membershipRevision, tries, look_at AS dueAt
+       FROM plan`,
+  );
   if (row === undefined) return undefined;
-  const { tenant, name, created_at: createdAt, life, newest, moves } = row;
+  const { tries, dueAt, ...identity } = row;
+  const members = host.sql<Member>(
+    "SELECT key, sandbox, added_at AS addedAt, committed FROM member ORDER BY rowid",
+  );
+  const joining = host.sql<JoiningRow>(
+    `SELECT sandbox, key, added_at AS addedAt, makes, replaces, move AS membershipRevision
+       FROM joining ORDER BY rowid`,
+  );
+  const leaving = host.sql<LeavingRow>(
+    "SELECT sandbox, phase, destroy, move AS membershipRevision FROM leaving ORDER BY rowid",
+  );
   return {
     plan: {
-      tenant,
-      name,
-      createdAt,
-      status: life,
-      newestRun: newest,
-      membershipRevision: moves,
-      members: host.sql<Member>(
-        "SELECT key, sandbox, added_at AS addedAt, committed FROM member ORDER BY rowid",
-      ),
-      joining: host.sql<JoiningRow>("SELECT * FROM joining ORDER BY rowid").map(joiningOf),
-      leaving: host
-        .sql<{ sandbox: string; phase: Leaving["phase"]; destroy: number; move: number }>(
-          "SELECT sandbox, phase, destroy, move FROM leaving ORDER BY rowid",
-        )
-        .map(({ sandbox, phase, destroy, move }) => ({
-          sandbox,
-          phase,
-          disposition: dispositions[destroy] ?? "keep",
-          membershipRevision: move,
-        })),
+      ...identity,
+      members,
+      joining: joining.map(({ makes, ...rest }) => ({ ...rest, createsSandbox: makes === 1 })),
+      leaving: leaving.map(({ destroy, ...rest }) => ({
+        ...rest,
+        disposition: dispositions[destroy] ?? "keep",
+      })),
       run: loadOpenRun(host),
       lastRun: loadLastRun(host),
     },
-    retry: { tries: row.tries, dueAt: row.look_at },
+    retry: { tries, dueAt },
   };
 }
 
@@ -201,17 +186,6 @@ function saveRun(host: ObjectHost, before: Run | null, after: Run | null): void 
       JSON.stringify(part),
     );
   }
-}
-
-function joiningOf({
-  sandbox,
-  key,
-  added_at: addedAt,
-  makes,
-  replaces,
-  move,
-}: JoiningRow): Joining {
-  return { sandbox, key, addedAt, createsSandbox: makes === 1, replaces, membershipRevision: move };
 }
 
 function hasSame<T>(before: T, after: T, ...names: (keyof T)[]): boolean {

@@ -1,7 +1,4 @@
-/**
- * Serves the calls that commit or roll back a plan: finds the run of a repeated call, begins or joins a run, and waits for its
- * end. The run itself continues without its callers.
- */
+/** Serves the calls that commit or roll back a plan. The run continues without its callers. */
 import { planBusyError } from "../../core/plan/membership.ts";
 import { beginRun, type RunOptions } from "../../core/plan/run.ts";
 import { commitView, refusalOf } from "../../core/plan/view.ts";
@@ -48,9 +45,7 @@ async function beginOrJoin(actor: PlanActor, call: RunCall): Promise<number> {
       const changingError = new BerthError(
         "unavailable",
         "A member is joining or leaving the plan.",
-        {
-          hint: "Try again in a moment.",
-        },
+        { hint: "Try again in a moment." },
       );
       throw planBusyError(plan) ?? changingError;
     }
@@ -70,9 +65,7 @@ function runOfKey({ host }: PlanActor, { key, hash }: RunCall): number | undefin
     throw new BerthError(
       "idempotency_mismatch",
       "The idempotency key was used for a different call.",
-      {
-        hint: "Use a new key for a new call.",
-      },
+      { hint: "Use a new key for a new call." },
     );
   }
   const run = loadRun(host, known.n);

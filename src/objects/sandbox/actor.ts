@@ -1,8 +1,4 @@
-/**
- * The one commit of a sandbox: decides, writes the rows, arms the alarm, and only then acts. The decisions are in
- * src/core.
- */
-
+/** The one commit of a sandbox: decides with src/core, writes the rows, arms the alarm, and only then acts. */
 import { type Deadline, earliest } from "../../core/deadline.ts";
 import { leaseDeadline } from "../../core/lease/deadline.ts";
 import type { LeaseEvent, LeaseReply } from "../../core/lease/event.ts";
@@ -10,21 +6,24 @@ import type { CallsInFlight, Lease } from "../../core/lease/lease.ts";
 import { leaseEventsBetween } from "../../core/lease/lease-events.ts";
 import { stepLease } from "../../core/lease/step.ts";
 import { recordRestoreResult } from "../../core/plan/participant/participant.ts";
+import { destroyedError } from "../../core/sandbox/admit.ts";
 import { sandboxDeadline } from "../../core/sandbox/pending.ts";
-import type { SandboxRecord } from "../../core/sandbox/record.ts";
+import type { Incarnation, SandboxRecord } from "../../core/sandbox/record.ts";
 import { isEnding, type SandboxEvent, stepSandbox } from "../../core/sandbox/step.ts";
 import { unknownSandbox } from "../../protocol/errors.ts";
 import type { EventData } from "../../protocol/event.ts";
 import type { ContainerRuntime } from "../../runtime/runtime.ts";
 import { Alarm } from "../shared/alarm.ts";
+import type { EventStreams } from "../shared/event-stream.ts";
 import { Waiters } from "../shared/waiters.ts";
 import { AgentChannel } from "./agent/agent-channel.ts";
 import { AgentClient } from "./agent/agent-client.ts";
 import { AgentLink } from "./agent/agent-link.ts";
 import { MetadataCopy } from "./agent/metadata-copy.ts";
 import { WorkMonitor } from "./agent/work-monitor.ts";
+import { ExecLog } from "./calls/exec.ts";
 import { Revocation } from "./dispatch/revocation.ts";
-import { append } from "./event-log.ts";
+import { append, streams } from "./events.ts";
 import type { Host } from "./host.ts";
 import { KeyRows } from "./idempotency/key-rows.ts";
 import { InFlight } from "./lease/in-flight.ts";
@@ -37,6 +36,8 @@ import { create, type Facts, load, save } from "./store.ts";
 
 /** The lease sockets, as far as the actor needs them: they prolong leases and are notified of changes. */
 export type LeaseListener = {
+  /** Called by a fresh instance: some sockets were lost with the last one. */
+  recoverSockets(): void;
   /** Called before expiry is checked: a socket that still pings keeps its lease. */
   revive(lease: Lease, now: number): Lease;
   leaseChanged(before: Lease, after: Lease): void;
@@ -58,6 +59,8 @@ export class SandboxActor {
   /** By idempotency key, the call that is on its way to the agent. The promises never reject. */
   readonly keysInFlight = new Map<string, Promise<void>>();
   readonly workMonitor: WorkMonitor;
+  readonly execLog: ExecLog;
+  readonly eventStreams: EventStreams;
   readonly outbox: DirectoryOutbox;
   readonly participant: PlanParticipant;
   readonly idleness: Idleness;
@@ -82,6 +85,8 @@ export class SandboxActor {
     this.metadataCopy = new MetadataCopy(this);
     this.keyRows = new KeyRows(host, () => this.now());
     this.workMonitor = new WorkMonitor(this);
+    this.execLog = new ExecLog(this);
+    this.eventStreams = streams(this);
     this.outbox = new DirectoryOutbox(this);
     this.participant = new PlanParticipant(this);
     this.idleness = new Idleness(this);
@@ -105,6 +110,22 @@ export class SandboxActor {
   get facts(): Facts {
     if (this.#facts === undefined) throw unknownSandbox();
     return this.#facts;
+  }
+
+  /** The agent of the running container, if there is one. */
+  get runningAgent(): Incarnation | undefined {
+    const state = this.#facts?.sandbox.state;
+    return state?.name === "running" ? state.life : undefined;
+  }
+
+  /** Whether this incarnation still runs, as far as this object knows. */
+  isCurrent(agent: Incarnation): boolean {
+    return this.runningAgent?.incarnation === agent.incarnation;
+  }
+
+  refuseIfDestroyed(): void {
+    const { state } = this.facts.sandbox;
+    if (isEnding(state) && "reason" in state) throw destroyedError(state.reason);
   }
 
   get container(): ContainerRuntime {
@@ -177,7 +198,7 @@ export class SandboxActor {
     this.#facts = after;
     // The calls of an earlier instance end with their container, so waiters may get their turn.
     const isFreed = !hasContainer(after.sandbox) && this.inFlight.inherited > 0;
-    if (isFreed) this.inFlight.inherit(0);
+    if (isFreed) this.inFlight.inherited = 0;
     this.#committed(reason);
     if (after.lease !== before.lease) this.#wakeWaiters(before, after);
     if (isFreed) this.inFlightChanged();
@@ -255,9 +276,7 @@ export class SandboxActor {
     ]);
   }
 
-  /**
-   * Wakes the head of the queue, which alone can be granted the lease; at the end of the sandbox wakes all waiters.
-   */
+  /** Wakes the head of the queue, which alone can be granted the lease; at the end of the sandbox wakes all waiters. */
   #wakeWaiters(before: Facts, after: Facts): void {
     if (isEnding(after.sandbox.state)) this.waiters.wakeAllTurns();
     const [head] = after.lease.waiters;

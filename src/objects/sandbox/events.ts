@@ -1,14 +1,58 @@
-/**
- * Reads the events of a sandbox: one page, or a stream that continues.
- */
-import type { EventsPage, EventsQuery } from "../../protocol/event.ts";
+/** The event rows of one sandbox: appended in the commit they describe, bounded in number, read in order, with gaps reported. */
+import type { EventData, EventsPage, EventsQuery, SandboxEventView } from "../../protocol/event.ts";
 import { limits } from "../../protocol/limits.ts";
 import { EventStreams } from "../shared/event-stream.ts";
 import type { SandboxActor } from "./actor.ts";
-import { read } from "./event-log.ts";
+import type { Host } from "./host.ts";
 
-export function page(actor: SandboxActor, query: EventsQuery): EventsPage {
-  return read(actor.host, query.after, query.limit);
+type EventRow = { seq: number; at: number; data: string };
+
+/** Pruning once per hundred events saves a DELETE per event. */
+const pruneEvery = 100;
+
+export function append(host: Host, events: readonly EventData[], now: number): void {
+  for (const event of events) {
+    const [row] = host.sql<{ seq: number }>(
+      "INSERT INTO event (at, data) VALUES (?, ?) RETURNING seq",
+      now,
+      JSON.stringify(event),
+    );
+    const seq = row?.seq ?? 0;
+    if (seq % pruneEvery === 0)
+      host.sql("DELETE FROM event WHERE seq <= ?", seq - limits.eventsMax);
+  }
+}
+
+/** When the newest event was appended: some commits write nothing else. */
+export function newestAt(host: Host): number {
+  const [newest] = host.sql<{ at: number }>("SELECT at FROM event ORDER BY seq DESC LIMIT 1");
+  return newest?.at ?? 0;
+}
+
+/** The state and metadata events after `after`, oldest first: the Directory keeps these for the tenant's event list. */
+export function readTenantEvents(host: Host, after: number, limit: number): SandboxEventView[] {
+  const rows = host.sql<EventRow>(
+    `SELECT seq, at, data FROM event
+      WHERE seq > ? AND data ->> 'type' IN ('state', 'metadata') ORDER BY seq LIMIT ?`,
+    after,
+    limit,
+  );
+  return rows.map(viewRow);
+}
+
+export function page(
+  { host }: SandboxActor,
+  { after, limit }: Pick<EventsQuery, "after" | "limit">,
+): EventsPage {
+  const query = "SELECT seq, at, data FROM event WHERE seq > ? ORDER BY seq LIMIT ?";
+  const events = host.sql<EventRow>(query, after, limit).map(viewRow);
+  const [oldest] = host.sql<{ seq: number | null }>("SELECT min(seq) AS seq FROM event");
+  const last = events.at(-1);
+  return {
+    events,
+    nextCursor: events.length === limit && last !== undefined ? String(last.seq) : null,
+    gap: (oldest?.seq ?? 1) > after + 1,
+  };
 }
 
 export function streams(actor: SandboxActor): EventStreams {
@@ -16,7 +60,7 @@ export function streams(actor: SandboxActor): EventStreams {
     read(after) {
       // The rows were deleted with the sandbox.
       if (actor.existing === undefined) return { gap: false, events: [] };
-      const { events, gap } = read(actor.host, after, limits.eventsPageMax);
+      const { events, gap } = page(actor, { after, limit: limits.eventsPageMax });
       return {
         gap,
         events: events.map((event) => ({ seq: event.seq, type: event.event.type, data: event })),
@@ -31,4 +75,8 @@ export function streams(actor: SandboxActor): EventStreams {
     hasEnded: () =>
       actor.existing === undefined || actor.existing.sandbox.state.name === "destroyed",
   });
+}
+
+function viewRow({ seq, at: appendedAt, data }: EventRow): SandboxEventView {
+  return { seq, at: new Date(appendedAt).toISOString(), event: JSON.parse(data) as EventData };
 }

@@ -1,7 +1,4 @@
-/**
- * What a sandbox needs from its host in addition to ObjectHost: a container and the tenant's Directory.
- */
-
+/** What a sandbox needs from its host in addition to ObjectHost: a container and the tenant's Directory. */
 import type { Report } from "../../protocol/directory.ts";
 import type { Network } from "../../protocol/sandbox.ts";
 import type { ContainerRuntime } from "../../runtime/runtime.ts";

@@ -1,10 +1,7 @@
-/**
- * The calls on the metadata: one request makes one commit, and the copy inside the sandbox follows.
- */
+/** The calls on the metadata: one request makes one commit, and the copy inside the sandbox follows. */
 import { type MetadataChange, patchMetadata, replaceMetadata } from "../../core/metadata/patch.ts";
 import type { MetadataAnswer, MetadataPatch } from "../../protocol/metadata.ts";
 import type { SandboxActor } from "./actor.ts";
-import { refuseIfDestroyed } from "./lifecycle/refuse-if-destroyed.ts";
 
 export function get(actor: SandboxActor): MetadataAnswer {
   const { map, version } = actor.facts.metadata;
@@ -16,12 +13,12 @@ export function patch(
   change: MetadataPatch,
   ifMatch: number | undefined,
 ): MetadataAnswer {
-  refuseIfDestroyed(actor);
+  actor.refuseIfDestroyed();
   return apply(actor, patchMetadata(actor.facts.metadata, change, ifMatch));
 }
 
 export function replace(actor: SandboxActor, to: MetadataPatch, ifMatch: number): MetadataAnswer {
-  refuseIfDestroyed(actor);
+  actor.refuseIfDestroyed();
   return apply(actor, replaceMetadata(actor.facts.metadata, to, ifMatch));
 }
 

@@ -1,7 +1,4 @@
-/**
- * The tables of a sandbox. A released step never changes, so that a database of any old version opens.
- */
-
+/** The tables of a sandbox. A released step never changes, so that a database of any old version opens. */
 import type { ObjectHost } from "../shared/host.ts";
 import { migrate as migrateBy, storedVersion } from "../shared/migrate.ts";
 

@@ -1,7 +1,4 @@
-/**
- * The Durable Object of one sandbox. Each transport ends here: verbs of the Worker (dispatch/), calls of the Directory
- * and of plans, WebSockets, file bytes and port requests as whole requests, and the alarm.
- */
+/** The Durable Object of one sandbox, where each transport ends: RPC, whole requests, WebSockets and the alarm. */
 import { DurableObject } from "cloudflare:workers";
 import { type Env, readConfig } from "../../config.ts";
 import type { ParticipantDecision } from "../../core/plan/pending.ts";
@@ -12,33 +9,23 @@ import { chooseRuntime } from "../../runtime/choose.ts";
 import type { ContainerRuntime } from "../../runtime/runtime.ts";
 import type { PlanCaller } from "../plan/ports.ts";
 import { durableHost } from "../shared/durable-host.ts";
-import type { EventStreams } from "../shared/event-stream.ts";
-import type { Result } from "../shared/result.ts";
-import { toResult } from "../shared/to-result.ts";
+import { type Result, toResult } from "../shared/result.ts";
 import { SandboxActor } from "./actor.ts";
-import { ExecLog } from "./calls/exec-log.ts";
 import { serveAgentVerb } from "./dispatch/agent-verbs.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { objectVerb } from "./dispatch/object-verbs.ts";
 import type {
   AgentVerb,
   AnyOutcome,
-  CallableArgs,
   CallableVerb,
-  Outcome,
   VerbArgs,
   VerbCaller,
-  VerbCalls,
 } from "./dispatch/verb-call.ts";
-import { wholeRequest } from "./dispatch/whole-request.ts";
-import * as events from "./events.ts";
 import { LeaseSockets } from "./lease/lease-socket.ts";
 import * as lifecycle from "./lifecycle/lifecycle.ts";
 
-export class SandboxObject extends DurableObject<Env> implements VerbCalls {
+export class SandboxObject extends DurableObject<Env> {
   readonly #actor: SandboxActor;
-  readonly #execLog: ExecLog;
-  readonly #streams: EventStreams;
   readonly #sockets: LeaseSockets;
   readonly #dispatcher: Dispatcher;
 
@@ -49,8 +36,6 @@ export class SandboxObject extends DurableObject<Env> implements VerbCalls {
       openRuntime: (id, network) => this.openRuntime(id, network),
       sendReport: (report) => env.DIRECTORY.getByName(report.tenant).applyReport(report),
     });
-    this.#execLog = new ExecLog(this.#actor);
-    this.#streams = events.streams(this.#actor);
     this.#sockets = new LeaseSockets(this.#actor, state);
     this.#dispatcher = new Dispatcher(this.#actor, this.#sockets);
   }
@@ -62,14 +47,8 @@ export class SandboxObject extends DurableObject<Env> implements VerbCalls {
 
   /**
    * Serves a verb for the Worker, which has checked rights and arguments. The object's own verbs return a value, the
-   * agent's verbs a response that is passed on as it is.
+   * agent's verbs a response that is passed on as it is. Callers use the types of `VerbCalls`.
    */
-  callVerb<Name extends CallableVerb>(
-    name: Name,
-    caller: VerbCaller,
-    args: CallableArgs<Name>,
-    requestId: string,
-  ): Promise<Outcome<Name>>;
   callVerb(
     name: CallableVerb,
     caller: VerbCaller,
@@ -78,12 +57,10 @@ export class SandboxObject extends DurableObject<Env> implements VerbCalls {
   ): Promise<AnyOutcome> {
     const serve = objectVerb(name);
     if (serve !== undefined) {
-      return this.#dispatcher.run(caller, (actor) =>
-        serve({ actor, caller, streams: this.#streams }, args),
-      );
+      return this.#dispatcher.run(caller, (actor) => serve({ actor, caller }, args));
     }
     return this.#dispatcher.respond(caller, requestId, (actor) =>
-      serveAgentVerb({ actor, execLog: this.#execLog, requestId }, name as AgentVerb, args),
+      serveAgentVerb({ actor, requestId }, name as AgentVerb, args),
     );
   }
 
@@ -91,14 +68,14 @@ export class SandboxObject extends DurableObject<Env> implements VerbCalls {
   make(call: lifecycle.NewSandbox): Promise<Result<Report>> {
     return toResult(() => {
       lifecycle.make(this.#actor, call);
-      this.#dispatcher.wake();
+      this.#actor.reconciler.resume();
       return this.#actor.outbox.report();
     });
   }
 
   async report(): Promise<Report | undefined> {
     if (this.#actor.existing === undefined) return undefined;
-    this.#dispatcher.wake();
+    this.#actor.reconciler.resume();
     return this.#actor.outbox.report();
   }
 
@@ -109,7 +86,7 @@ export class SandboxObject extends DurableObject<Env> implements VerbCalls {
   ): Promise<Result<Report> | undefined> {
     if (this.#actor.existing === undefined) return undefined;
     return toResult(async () => {
-      this.#dispatcher.wake();
+      this.#actor.reconciler.resume();
       await lifecycle.giveWay(this.#actor, to, claim);
       return this.#actor.outbox.report();
     });
@@ -118,7 +95,7 @@ export class SandboxObject extends DurableObject<Env> implements VerbCalls {
   /** Called by a plan. */
   async end(reason: string): Promise<Report | undefined> {
     if (this.#actor.existing === undefined) return undefined;
-    this.#dispatcher.wake();
+    this.#actor.reconciler.resume();
     await lifecycle.endForPlan(this.#actor, reason);
     return this.#actor.outbox.report();
   }
@@ -149,8 +126,7 @@ export class SandboxObject extends DurableObject<Env> implements VerbCalls {
 
   /** Serves what RPC cannot carry. */
   override fetch(request: Request): Promise<Response> {
-    const deps = { actor: this.#actor, dispatcher: this.#dispatcher, sockets: this.#sockets };
-    return wholeRequest(deps, request);
+    return this.#dispatcher.fetch(request);
   }
 
   override webSocketMessage(): void {
@@ -158,17 +134,16 @@ export class SandboxObject extends DurableObject<Env> implements VerbCalls {
   }
 
   override webSocketClose(socket: WebSocket): void {
-    this.#dispatcher.wake();
+    this.#actor.reconciler.resume();
     this.#sockets.onClosed(socket);
   }
 
   override webSocketError(socket: WebSocket): void {
-    this.#dispatcher.wake();
+    this.#actor.reconciler.resume();
     this.#sockets.onClosed(socket);
   }
 
   override async alarm(): Promise<void> {
-    this.#dispatcher.wake();
     await this.#actor.alarm();
   }
 }

@@ -1,12 +1,9 @@
-/**
- * Which ports of a sandbox can be reached from outside, and with which token. Only the hash of a token is stored.
- */
+/** Which ports of a sandbox can be reached from outside, and with which token. Only the hash of a token is stored. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { PortCall, PortList } from "../../protocol/port.ts";
 import type { SandboxActor } from "./actor.ts";
-import { refuseIfDestroyed } from "./lifecycle/refuse-if-destroyed.ts";
 
 type PortRow = { port: number; hash: string; wake: number; made_at: number };
 
@@ -15,7 +12,7 @@ export function open(
   actor: SandboxActor,
   { port, wake }: PortCall,
 ): { token: string; createdAt: string } {
-  refuseIfDestroyed(actor);
+  actor.refuseIfDestroyed();
   const { host } = actor;
   const others = rows(actor).filter((row) => row.port !== port);
   if (others.length >= limits.portsMax) {
@@ -48,16 +45,13 @@ export function list(actor: SandboxActor): PortList {
 
 /** Closing a closed port succeeds. */
 export function close(actor: SandboxActor, port: number): void {
-  refuseIfDestroyed(actor);
+  actor.refuseIfDestroyed();
   if (!rows(actor).some((row) => row.port === port)) return;
   actor.host.sql("DELETE FROM port WHERE port = ?", port);
   actor.commit({}, [{ type: "port", what: "closed", port }], "port closed");
 }
 
-/**
- * Whether a request to the port may start the container. Without a valid token a caller learns nothing about the
- * sandbox.
- */
+/** Whether a request to the port may start the container. Callers without a valid token learn nothing. */
 export function admitPortRequest(
   actor: SandboxActor,
   port: number,
@@ -68,7 +62,7 @@ export function admitPortRequest(
   const given = Buffer.from(hashOf(token), "hex");
   const expected = Buffer.from(row?.hash ?? hashOf(""), "hex");
   if (!timingSafeEqual(given, expected) || row === undefined) throw noSuchPort();
-  refuseIfDestroyed(actor);
+  actor.refuseIfDestroyed();
   return { wake: row.wake === 1 };
 }
 

@@ -1,11 +1,9 @@
-/**
- * Loads and saves the rows of one sandbox. A save compares by identity, so unchanged parts cost no write.
- */
+/** Loads and saves the rows of one sandbox. A save compares by identity, so unchanged parts cost no write. */
 import type { EndedLease, Lease, Waiter } from "../../core/lease/lease.ts";
 import type { VersionedMetadata } from "../../core/metadata/patch.ts";
 import type { Participant } from "../../core/plan/participant/participant.ts";
 import type { SandboxRecord } from "../../core/sandbox/record.ts";
-import { newestAt } from "./event-log.ts";
+import { newestAt } from "./events.ts";
 import type { Host } from "./host.ts";
 import { migrate, storedVersion } from "./migrations.ts";
 import { loadParticipant, saveParticipant } from "./plan/participant-rows.ts";

@@ -1,6 +1,4 @@
-/**
- * Keeps the one alarm of an object at the nearest deadline, with as few writes as possible.
- */
+/** Keeps the one alarm of an object at the nearest deadline, with as few writes as possible. */
 import type { ObjectHost } from "./host.ts";
 
 /** An alarm that is this late is assumed to be lost. */

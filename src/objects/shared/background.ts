@@ -1,7 +1,4 @@
-/**
- * Runs an object's background work by key: a task that is started twice runs once, and an alarm waits for tasks a moment.
- * Tasks never reject.
- */
+/** Runs an object's background work by key. A task that is started twice runs once. Tasks never reject. */
 import type { ObjectHost } from "./host.ts";
 import { withTimeout } from "./timeout.ts";
 

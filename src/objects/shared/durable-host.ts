@@ -1,6 +1,4 @@
-/**
- * Implements the host of an object with a Durable Object.
- */
+/** Implements the host of an object with a Durable Object. */
 import type { ObjectHost, SqlValue } from "./host.ts";
 import { Timers } from "./timers.ts";
 

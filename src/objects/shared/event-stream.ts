@@ -1,7 +1,4 @@
-/**
- * Sends a growing list of events as server-sent events, to a limited number of readers. A disconnected reader is noticed at
- * the next heartbeat; a slow one delays nobody else.
- */
+/** Sends a growing list of events as server-sent events to a limited number of readers. A slow one delays nobody else. */
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 

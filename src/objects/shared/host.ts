@@ -2,7 +2,6 @@
  * What an object needs from the platform: storage, alarm, clock and timers. In production that is a Durable Object, in
  * tests a database in memory and a clock that the test controls.
  */
-
 export type SqlValue = string | number | null;
 
 /** The work of a transaction. An `async` function does not fit: whatever it writes after its first `await` would be outside. */

@@ -1,6 +1,4 @@
-/**
- * Brings the tables of an object to the newest version. Each object has its own list of migrations.
- */
+/** Brings the tables of an object to the newest version. Each object has its own list of migrations. */
 import type { ObjectHost } from "./host.ts";
 
 /** 0 for an object that never stored anything. Reading it writes nothing. */

@@ -1,6 +1,4 @@
-/**
- * Remembers for a moment why something was refused, so that all callers who wait for it get the reason. In memory only.
- */
+/** Remembers for a moment why something was refused, so that all callers who wait for it get the reason. */
 import type { ObjectHost } from "./host.ts";
 import type { ErrorValue } from "./result.ts";
 

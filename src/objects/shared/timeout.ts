@@ -1,6 +1,4 @@
-/**
- * Waits by the clock of a host: a deadline for a promise, and a sleep.
- */
+/** Waits by the clock of a host: a deadline for a promise, and a sleep. */
 import { limits } from "../../protocol/limits.ts";
 import type { ObjectHost } from "./host.ts";
 

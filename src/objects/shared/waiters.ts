@@ -1,6 +1,4 @@
-/**
- * Wakes calls that wait for a change of the object or for the turn of a lease ticket. See the callers for what they wait for.
- */
+/** Wakes calls that wait for a change of the object or for the turn of a lease ticket. */
 import type { ObjectHost } from "./host.ts";
 
 export class Waiters {

@@ -3,7 +3,6 @@
  * each costs workerd as much again as the rest of a command. It opens in the background after two commands in quick
  * succession and closes when idle: an open socket keeps the object in memory, which is billed.
  */
-
 import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { agentPaths } from "../../../protocol/internal/agent.ts";
 import {
@@ -14,10 +13,8 @@ import {
 } from "../../../protocol/internal/agent-channel.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { AgentUnreachable } from "../../../runtime/agent-client.ts";
-import type { StartTimer } from "../../../runtime/timeout.ts";
 import type { SandboxActor } from "../actor.ts";
 import type { AgentRequest } from "./agent-client.ts";
-import { isCurrent } from "./handles.ts";
 
 const burstGapMs = 250;
 const idleMs = 1_000;
@@ -61,7 +58,7 @@ export class AgentChannel {
 
   /** A failure is ignored: commands go as HTTP requests, and those find out what happened to the agent. */
   async #connect(agent: Incarnation): Promise<void> {
-    const { agentClient, freeze, host } = this.#actor;
+    const { agentClient } = this.#actor;
     const abortController = new AbortController();
     const request: AgentRequest = {
       method: "GET",
@@ -79,12 +76,11 @@ export class AgentChannel {
       return;
     }
     socket.accept();
-    const connection = { socket, abortController };
-    const channel = new OpenChannel(connection, freeze.startTimer, host, (isBroken) => {
+    const channel = new OpenChannel(this.#actor, socket, abortController, (isBroken) => {
       if (isBroken) this.#unsupportedIn = agent.incarnation;
       if (this.#open?.channel === channel) this.#open = undefined;
     });
-    if (!isCurrent(this.#actor, agent)) return channel.end();
+    if (!this.#actor.isCurrent(agent)) return channel.end();
     this.#open?.channel.end();
     this.#open = { incarnation: agent.incarnation, channel };
   }
@@ -103,10 +99,9 @@ type PendingCall = Pick<PromiseWithResolvers<ChannelResult>, "resolve" | "reject
 };
 
 class OpenChannel {
+  readonly #actor: SandboxActor;
   readonly #socket: AgentSocket;
   readonly #abortController: AbortController;
-  readonly #startTimer: StartTimer;
-  readonly #host: Pick<SandboxActor["host"], "setTimer">;
   readonly #onEnd: (isBroken: boolean) => void;
   readonly #calls = new Map<string, PendingCall>();
   /** Whether a command was sent since the last idle check. A flag, because the clock may step. */
@@ -114,15 +109,14 @@ class OpenChannel {
   #isOver = false;
 
   constructor(
-    { socket, abortController }: { socket: AgentSocket; abortController: AbortController },
-    startTimer: StartTimer,
-    host: Pick<SandboxActor["host"], "setTimer">,
+    actor: SandboxActor,
+    socket: AgentSocket,
+    abortController: AbortController,
     onEnd: (isBroken: boolean) => void,
   ) {
+    this.#actor = actor;
     this.#socket = socket;
     this.#abortController = abortController;
-    this.#startTimer = startTimer;
-    this.#host = host;
     this.#onEnd = onEnd;
     socket.addEventListener("message", ({ data }) => this.#onMessage(data));
     socket.addEventListener("close", () => this.#break());
@@ -140,7 +134,7 @@ class OpenChannel {
     }
     const { promise, resolve, reject } = Promise.withResolvers<ChannelResult>();
     // A live agent sends at least a heartbeat within this time. All pending commands wait for the same agent.
-    const cancel = this.#startTimer(limits.agentHeadersMs, () => this.#break());
+    const cancel = this.#actor.freeze.startTimer(limits.agentHeadersMs, () => this.#break());
     this.#calls.set(call.id, { resolve, reject, cancel });
     this.#wasUsed = true;
     return promise;
@@ -163,12 +157,9 @@ class OpenChannel {
     this.end(true);
   }
 
-  /**
-   * Closes the socket, and aborts the connection if the agent does not answer: an open one keeps the object in
-   * memory.
-   */
+  /** Aborts the connection if the agent does not answer: an open one keeps the object in memory. */
   #close(): void {
-    const cancel = this.#host.setTimer(closeMs, () => this.#abortController.abort());
+    const cancel = this.#actor.host.setTimer(closeMs, () => this.#abortController.abort());
     this.#socket.addEventListener("close", cancel);
     try {
       this.#socket.close();
@@ -193,13 +184,12 @@ class OpenChannel {
   }
 
   #endWhenIdle(): void {
-    const check = () => {
+    this.#actor.host.setTimer(idleMs, () => {
       if (this.#isOver) return;
       const isIdle = this.#calls.size === 0 && !this.#wasUsed;
       this.#wasUsed = false;
       if (isIdle) this.end();
       else this.#endWhenIdle();
-    };
-    this.#host.setTimer(idleMs, check);
+    });
   }
 }

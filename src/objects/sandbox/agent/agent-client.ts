@@ -1,7 +1,4 @@
-/**
- * Sends requests to the agent of one sandbox. Each request waits here for the end of a snapshot, which freezes the agent;
- * the methods differ in which agent they mean, and in what happens if it does not respond.
- */
+/** Sends requests to the agent of one sandbox. Each waits for the end of a snapshot, which freezes the agent. */
 import { checkLease } from "../../../core/lease/check.ts";
 import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { BerthError, errors } from "../../../protocol/errors.ts";
@@ -16,7 +13,6 @@ import {
 } from "../../../runtime/agent-client.ts";
 import type { SandboxActor } from "../actor.ts";
 import type { AdmittedCall } from "../lease/gated-admission.ts";
-import { runningAgent } from "./handles.ts";
 
 /** `headersMs`: the agent may be silent for this long before its response begins. */
 export type AgentRequest = Omit<AgentCall, "fence"> & { headersMs?: number };
@@ -42,7 +38,7 @@ export class AgentClient {
   }
 
   /** One request to one incarnation. Rejects with AgentUnreachable if that does not respond. */
-  send(agent: Incarnation, request: AgentRequest): Promise<Response> {
+  send(agent: Incarnation, request: AgentRequest & Pick<AgentCall, "fence">): Promise<Response> {
     this.#reach ??= this.#reachWithin(limits.waitMaxMs);
     return callAgent(this.#reach, agent, request, request.headersMs);
   }
@@ -86,7 +82,7 @@ export class AgentClient {
         if (!(error instanceof AgentUnreachable)) throw error;
       }
       await this.#actor.link.recheck(agent);
-      if (runningAgent(this.#actor)?.incarnation === agent.incarnation) {
+      if (this.#actor.runningAgent?.incarnation === agent.incarnation) {
         throw new BerthError("unavailable", "The sandbox does not respond.", {
           hint: "Try again in a moment.",
         });
@@ -165,9 +161,8 @@ export class AgentClient {
   }
 
   async #sendOnce(agent: Incarnation, request: AgentRequest, fence: number): Promise<Response> {
-    this.#reach ??= this.#reachWithin(limits.waitMaxMs);
     try {
-      return await callAgent(this.#reach, agent, { ...request, fence }, request.headersMs);
+      return await this.send(agent, { ...request, fence });
     } catch (error) {
       if (error instanceof AgentUnreachable) throw await this.interrupted(agent, "unknown");
       throw error;
@@ -188,4 +183,14 @@ export function interruptedError(admitted: true | "unknown"): BerthError {
 
 async function discardBody(result: Response | ChannelResult): Promise<void> {
   if (result instanceof Response) await result.body?.cancel();
+}
+
+/** The parameters of a checked request. */
+export type Query = Record<string, string | number | boolean | undefined>;
+
+/** Leaves out the parameters that were not given. */
+export function writeQuery(query: Query = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  const pairs = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+  return given.length === 0 ? "" : `?${pairs}`;
 }

@@ -2,7 +2,6 @@
  * What this instance of the object and the agent know of each other: the handshake with a fence that locks out an
  * earlier instance, the calls that one left running, health probes, and the drain of a lost lease.
  */
-
 import type { Incarnation } from "../../../core/sandbox/record.ts";
 import {
   type AgentFenced,
@@ -14,9 +13,7 @@ import type { FailReason } from "../../../protocol/sandbox.ts";
 import { AgentUnreachable, speaksSupportedProtocol } from "../../../runtime/agent-client.ts";
 import { sleep, withTimeout } from "../../shared/timeout.ts";
 import type { SandboxActor } from "../actor.ts";
-import { findLossReason } from "../lifecycle/loss-reason.ts";
 import { readJsonBody } from "./body-watchdog.ts";
-import { isCurrent } from "./handles.ts";
 
 const pauseMs = 250;
 
@@ -39,9 +36,8 @@ export class AgentLink {
   /** Checks a new agent before its start is committed. An agent that does not answer passes; the next call reports it. */
   async speaksProtocol(agent: Incarnation): Promise<boolean> {
     try {
-      const request = { method: "GET", path: agentPaths.health, requestId: "start" } as const;
       const response = await this.#actor.agentClient.sendInternal(agent, {
-        ...request,
+        ...{ method: "GET", path: agentPaths.health, requestId: "start" },
         headersMs: limits.probeTimeoutMs,
       });
       await response.body?.cancel();
@@ -56,15 +52,15 @@ export class AgentLink {
   onStarted(agent: Incarnation): void {
     this.#greetedIncarnation = agent.incarnation;
     this.#lastSeen = this.#actor.host.clock();
-    this.#actor.inFlight.inherit(0);
+    this.#actor.inFlight.inherited = 0;
     this.#actor.metadataCopy.update();
   }
 
   /** Makes the handshake of this instance with a running agent. Concurrent callers share it. */
   async ensureGreeted(): Promise<void> {
-    const state = this.#actor.existing?.sandbox.state;
-    if (state?.name !== "running" || state.life.incarnation === this.#greetedIncarnation) return;
-    this.#greeting ??= this.#greet(state.life).finally(() => {
+    const { runningAgent } = this.#actor;
+    if (runningAgent === undefined || runningAgent.incarnation === this.#greetedIncarnation) return;
+    this.#greeting ??= this.#greet(runningAgent).finally(() => {
       this.#greeting = undefined;
     });
     await this.#greeting;
@@ -80,10 +76,7 @@ export class AgentLink {
     await this.#probeIfQuiet();
   }
 
-  /**
-   * For status reads: skips the handshake (it writes a row) and waits at most `waitMs`; the probe continues in the
-   * background.
-   */
+  /** For status reads: skips the handshake, which writes a row, and waits at most `waitMs` for the probe. */
   async probeBriefly(waitMs: number): Promise<void> {
     const { host } = this.#actor;
     const probing = this.#probeIfQuiet().catch(() => undefined);
@@ -96,12 +89,9 @@ export class AgentLink {
     this.#actor.host.waitUntil(this.ensureAlive().catch(() => undefined));
   }
 
-  /**
-   * After a failed call: checks whether that agent still answers, and counts what is left of the call until it has
-   * ended.
-   */
+  /** After a failed call: checks whether that agent still answers, and counts what is left of the call. */
   async recheck(agent: Incarnation): Promise<void> {
-    if (!isCurrent(this.#actor, agent)) return;
+    if (!this.#actor.isCurrent(agent)) return;
     this.#actor.stepLease({ type: "instance" });
     await this.#actor.host.flush();
     await this.#count(agent);
@@ -109,8 +99,8 @@ export class AgentLink {
 
   /** A caller disconnected: its command is being ended, and counts as in flight until the agent confirms that. */
   onAbandoned(agent: Incarnation): void {
-    if (!isCurrent(this.#actor, agent)) return;
-    this.#actor.inFlight.inherit(this.#actor.inFlight.inherited + 1);
+    if (!this.#actor.isCurrent(agent)) return;
+    this.#actor.inFlight.inherited++;
     this.#actor.host.waitUntil(this.recheck(agent));
   }
 
@@ -122,7 +112,7 @@ export class AgentLink {
       if (lease?.state.name !== "draining" || lease.state.fence !== fence) return;
       await host.flush();
       if (await this.#drained(lease.fence, lease.state.replace)) {
-        this.#actor.inFlight.inherit(0);
+        this.#actor.inFlight.inherited = 0;
         if (this.#actor.existing !== undefined) this.#actor.stepLease({ type: "drained", fence });
         return;
       }
@@ -132,18 +122,14 @@ export class AgentLink {
 
   /** Concurrent callers share one probe. An agent that was heard from just now is not probed. */
   async #probeIfQuiet(): Promise<void> {
-    const state = this.#actor.existing?.sandbox.state;
-    if (state?.name !== "running" || !this.#isQuiet()) return;
-    this.#probing ??= this.#probe(state.life).finally(() => {
+    const { runningAgent, freeze, host } = this.#actor;
+    // During a snapshot silence means nothing.
+    const isQuiet = !freeze.isActive && host.clock() - this.#lastSeen >= limits.agentProbeAfterMs;
+    if (runningAgent === undefined || !isQuiet) return;
+    this.#probing ??= this.#probe(runningAgent).finally(() => {
       this.#probing = undefined;
     });
     await this.#probing;
-  }
-
-  /** During a snapshot silence means nothing. */
-  #isQuiet(): boolean {
-    const { host, freeze } = this.#actor;
-    return !freeze.isActive && host.clock() - this.#lastSeen >= limits.agentProbeAfterMs;
   }
 
   async #probe(agent: Incarnation): Promise<void> {
@@ -175,15 +161,12 @@ export class AgentLink {
 
   /** Raises the agent's fence: nothing below it begins any more, and what has begun counts until it has ended. */
   async #countOnce(agent: Incarnation): Promise<boolean> {
-    if (!isCurrent(this.#actor, agent)) return false;
+    if (!this.#actor.isCurrent(agent)) return false;
     const { fence } = this.#actor.facts.lease;
     this.#countedFence = fence;
-    const fenced = await this.#requestFence(
-      agent,
-      { fence, drain: false, waitMs: 0 },
-      limits.probeTimeoutMs,
-    );
-    if (!isCurrent(this.#actor, agent)) return false;
+    const fenceCall = { fence, drain: false, waitMs: 0 };
+    const fenced = await this.#requestFence(agent, fenceCall, limits.probeTimeoutMs);
+    if (!this.#actor.isCurrent(agent)) return false;
     if (fenced === undefined || !fenced.speaksProtocol) {
       // Until the loss is committed, the next caller probes again and waits for that.
       this.#lastSeen = 0;
@@ -191,7 +174,7 @@ export class AgentLink {
       return false;
     }
     this.#lastSeen = this.#actor.host.clock();
-    this.#actor.inFlight.inherit(fenced.left);
+    this.#actor.inFlight.inherited = fenced.left;
     this.#actor.inFlightChanged();
     if (fenced.left > 0) this.#actor.host.waitUntil(this.#awaitInherited(agent, fence));
     return true;
@@ -202,9 +185,9 @@ export class AgentLink {
     while (this.#actor.inFlight.inherited > 0) {
       const fenceCall = { fence, drain: false, waitMs: limits.agentHeadersMs / 3 };
       const fenced = await this.#requestFence(agent, fenceCall, limits.agentHeadersMs);
-      if (!isCurrent(this.#actor, agent) || this.#countedFence !== fence) return;
+      if (!this.#actor.isCurrent(agent) || this.#countedFence !== fence) return;
       if (fenced === undefined) return this.#commitLoss(agent);
-      this.#actor.inFlight.inherit(fenced.left);
+      this.#actor.inFlight.inherited = fenced.left;
       this.#actor.inFlightChanged();
     }
   }
@@ -229,9 +212,9 @@ export class AgentLink {
 
   async #commitLoss(agent: Incarnation, knownReason?: FailReason): Promise<void> {
     const reason = knownReason ?? (await findLossReason(this.#actor, agent));
-    if (!isCurrent(this.#actor, agent)) return;
+    if (!this.#actor.isCurrent(agent)) return;
     this.#actor.stepSandbox({ type: "lost", incarnation: agent.incarnation, reason });
-    this.#actor.inFlight.inherit(0);
+    this.#actor.inFlight.inherited = 0;
     this.#actor.inFlightChanged();
   }
 
@@ -245,9 +228,8 @@ export class AgentLink {
         ...{ method: "POST", path: agentPaths.fence, requestId: "fence" },
         ...{ body: JSON.stringify(call), headersMs },
       });
-      const fenced = agentFencedSchema.safeParse(
-        await readJsonBody(response, this.#actor.freeze.startTimer),
-      );
+      const json = await readJsonBody(response, this.#actor.freeze.startTimer);
+      const fenced = agentFencedSchema.safeParse(json);
       if (!response.ok || !fenced.success) return undefined;
       return { ...fenced.data, speaksProtocol: speaksSupportedProtocol(response) };
     } catch (error) {
@@ -255,4 +237,21 @@ export class AgentLink {
       throw error;
     }
   }
+}
+
+/** Asks the engine why an incarnation has ended. Without an answer in time the container counts as lost. */
+async function findLossReason(actor: SandboxActor, agent: Incarnation): Promise<FailReason> {
+  const { host, container } = actor;
+  const [startId = ""] = agent.incarnation.split(".");
+  // The engine waits this long for the end, in case the agent only seems to be gone; the response takes some more.
+  const { endReasonWaitMs } = limits;
+  const exitReport = container.monitor(startId, endReasonWaitMs);
+  const exit = await withTimeout(host, exitReport, 2 * endReasonWaitMs).catch(() => undefined);
+  if (exit === undefined) return "container_lost";
+  const { reason, signal, exitCode } = exit;
+  host.log({
+    ...{ sandbox: actor.existing?.sandbox.spec.id, startId, lost: reason },
+    ...{ exitCode: exitCode ?? undefined, signal: signal ?? undefined },
+  });
+  return reason === "out_of_memory" ? reason : "container_lost";
 }

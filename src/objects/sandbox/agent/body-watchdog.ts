@@ -1,7 +1,4 @@
-/**
- * Watches a response body while its agent may die: it then ends with an error inside, never in silence.
- */
-
+/** Watches a response body while its agent may die: it then ends with an error inside, never in silence. */
 import { type BerthError, errorBody } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { parseJson, readBoundedText } from "../../../runtime/bodies.ts";
@@ -23,7 +20,7 @@ export function watchBody(
   let hasReaderLeft = false;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const read = await nextChunk(reader, startTimer);
+      const read = await cutOnSilence(reader.read(), startTimer);
       // A body that ends empty has not said how the call ended, unless the reader disconnected.
       if (read === "cut" || (read.done && !hasBegun && !hasReaderLeft)) {
         const error = await onCut();
@@ -73,16 +70,11 @@ export function bodyOf({ body }: Response): ReadableStream<Uint8Array> {
   return body ?? new ReadableStream({ start: (to) => to.close() });
 }
 
-/** The next chunk of a stream that sends heartbeats. */
-export function nextChunk(
-  reader: ReadableStreamDefaultReader<Uint8Array>,
+/** Awaits the next chunk of a stream that sends heartbeats, or a short body: "cut" if that fails or takes too long. */
+export async function cutOnSilence<T>(
+  work: Promise<T>,
   startTimer: StartTimer,
-): Promise<ReadableStreamReadResult<Uint8Array> | "cut"> {
-  return cutOnSilence(reader.read(), startTimer);
-}
-
-/** "cut" if the work fails or takes too long. */
-async function cutOnSilence<T>(work: Promise<T>, startTimer: StartTimer): Promise<T | "cut"> {
+): Promise<T | "cut"> {
   let cancel = () => {};
   const timedOut = new Promise<"cut">((resolve) => {
     cancel = startTimer(limits.streamTimeoutMs, () => resolve("cut"));

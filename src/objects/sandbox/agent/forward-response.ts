@@ -1,8 +1,4 @@
-/**
- * Forwards a JSON response of the agent that may come late: a short one as text, a long one as a stream. Output
- * streams are passed on elsewhere, without being read.
- */
-
+/** Forwards a JSON response of the agent that may come late: a short one as text, a long one as a stream. */
 import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { errorBodySchema } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
@@ -15,9 +11,9 @@ export type ForwardOptions = {
   agent: Incarnation;
   requestId: string;
   /** Called once at the end of the response; until then the call counts as in flight. */
-  onDone: () => void;
+  onDone?: () => void;
   /** The reader disconnected before the end. */
-  onReaderLeft: () => void;
+  onReaderLeft?: () => void;
 };
 
 /** An agent may send anything: only an object, or an error with a known code, is passed on. */
@@ -30,7 +26,7 @@ function isPublicResponse(status: number, json: string): boolean {
 export async function forwardResponse(
   actor: SandboxActor,
   response: Response,
-  { agent, requestId, onDone, onReaderLeft }: ForwardOptions,
+  { agent, requestId, onDone = () => {}, onReaderLeft = () => {} }: ForwardOptions,
 ): Promise<WireResponse> {
   const { status, headers } = response;
   const type = { "content-type": "application/json" };
@@ -56,6 +52,6 @@ export async function forwardShort(
 ): Promise<WireResponse> {
   if (json === undefined || !isPublicResponse(status, json))
     throw await actor.agentClient.interrupted(agent, true);
-  onDone();
+  onDone?.();
   return { status, json };
 }

@@ -1,12 +1,8 @@
-/**
- * What the id of a process, a session or a terminal may still refer to. An id of another incarnation is refused
- * without asking the agent, and without starting a container.
- */
+/** Refuses ids of earlier incarnations without asking the agent, and without starting a container. */
 import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { BerthError } from "../../../protocol/errors.ts";
 import { type HandleKind, isOfOtherIncarnation } from "../../../protocol/fields/handle.ts";
 import type { SandboxActor } from "../actor.ts";
-import { refuseIfDestroyed } from "../lifecycle/refuse-if-destroyed.ts";
 
 export type Handle = { kind: HandleKind; id: string };
 
@@ -19,22 +15,19 @@ export function refuseUnknown(actor: SandboxActor, handle: Handle): void {
 
 /** Also for something that will be created under this id. */
 export function refuseStale(actor: SandboxActor, { kind, id }: Handle): void {
-  refuseIfDestroyed(actor);
-  if (!isOfOtherIncarnation(id, runningAgent(actor)?.incarnation)) return;
+  actor.refuseIfDestroyed();
+  if (!isOfOtherIncarnation(id, actor.runningAgent?.incarnation)) return;
   throw new BerthError(
     "stale_handle",
     `The ${kind} ${id} belonged to an earlier run of the container.`,
-    {
-      hint: "It ended with that container; files are kept.",
-      facts: { id },
-    },
+    { hint: "It ended with that container; files are kept.", facts: { id } },
   );
 }
 
 /** The agent that may know the handle. Starts none. */
 export function agentOfHandle(actor: SandboxActor, handle: Handle): Incarnation {
   refuseStale(actor, handle);
-  const agent = runningAgent(actor);
+  const agent = actor.runningAgent;
   if (agent === undefined) throw notFound(handle);
   return agent;
 }

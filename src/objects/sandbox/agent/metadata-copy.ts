@@ -1,8 +1,4 @@
-/**
- * Keeps the copy of the metadata inside the sandbox up to date: after each change and after each handshake with an
- * agent. The object's rows are the truth.
- */
-
+/** Keeps the copy of the metadata inside the sandbox up to date. The object's rows are the truth. */
 import type { VersionedMetadata } from "../../../core/metadata/patch.ts";
 import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { agentPaths } from "../../../protocol/internal/agent.ts";
@@ -40,10 +36,9 @@ export class MetadataCopy {
   async #copy(): Promise<void> {
     let failures = 0;
     for (;;) {
-      const facts = this.#actor.existing;
-      if (facts?.sandbox.state.name !== "running") return;
-      const { life: agent } = facts.sandbox.state;
-      const { metadata } = facts;
+      const { runningAgent: agent } = this.#actor;
+      if (agent === undefined) return;
+      const { metadata } = this.#actor.facts;
       const copied = this.#copied;
       const isSameAgent = copied?.incarnation === agent.incarnation;
       if (isSameAgent && copied.version >= metadata.version) return;

@@ -1,7 +1,4 @@
-/**
- * Forwards one request to a server inside the sandbox: checks the port's token, and passes the response on untouched.
- * Starts the container only if the port allows it; the Worker has cleaned the headers before.
- */
+/** Forwards one request to a server inside the sandbox. The Worker has cleaned its headers before. */
 import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { BerthError } from "../../../protocol/errors.ts";
 import { agentHeaders, agentPaths, agentProtocol } from "../../../protocol/internal/agent-wire.ts";

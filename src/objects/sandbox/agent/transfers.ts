@@ -1,22 +1,14 @@
-/**
- * Moves the bytes of a file through the object in either direction: the platform pumps them, they are never read
- * here. An upload is gated until it is answered; a download is not.
- */
-
+/** Moves the bytes of a file in either direction: the platform pumps them, they are never read here. */
 import { agentPaths } from "../../../protocol/internal/agent.ts";
-import {
-  type Gated,
-  type TransferCall,
-  transferHeaders,
-} from "../../../protocol/internal/transfer-call.ts";
+import { type TransferCall, transferHeaders } from "../../../protocol/internal/transfer-call.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { drainBody } from "../../../runtime/bodies.ts";
 import type { SandboxActor } from "../actor.ts";
-import { sendToReady } from "../calls/proxy.ts";
-import { type AdmittedCall, admitGatedCall } from "../lease/gated-admission.ts";
-import type { AgentRequest } from "./agent-client.ts";
+import type { Call } from "../calls/gated-call.ts";
+import { sendGated, sendToReady } from "../calls/proxy.ts";
 import { readShortBody } from "./body-watchdog.ts";
-import { type Handle, refuseUnknown } from "./handles.ts";
+import type { ForwardOptions } from "./forward-response.ts";
+import type { Handle } from "./handles.ts";
 
 export async function transferFile(
   actor: SandboxActor,
@@ -26,68 +18,45 @@ export async function transferFile(
 ): Promise<Response> {
   const path = `${agentPaths[call.noun]}${new URL(request.url).search}`;
   const { gated, session } = call;
-  if (gated !== undefined) return upload(actor, request, { path, gated, session, requestId });
+  if (gated !== undefined) {
+    return upload({ actor, caller: gated, requestId }, sessionHandle(session), request, path);
+  }
   const headers = pickHeaders(request.headers, transferHeaders.down);
-  const agentRequest: AgentRequest = {
-    method: "GET",
-    path,
-    headers,
-    requestId,
+  const { response } = await sendToReady(actor, sessionHandle(session), {
+    ...{ method: "GET", path, headers, requestId },
     headersMs: limits.fileCallMs,
-  };
-  return toPublicResponse(
-    (await sendToReady(actor, sessionHandle(session), agentRequest)).response,
-  );
+  });
+  return toPublicResponse(response);
 }
 
-type UploadOptions = { path: string; gated: Gated; session: string | undefined; requestId: string };
-
+/** A refused upload is read to its end (`drainBody`), so that the sender sees the refusal. */
 async function upload(
-  actor: SandboxActor,
+  call: Call,
+  session: Handle | undefined,
   request: Request,
-  { path, gated, session, requestId }: UploadOptions,
+  path: string,
 ): Promise<Response> {
-  const admitted = await admit(actor, gated, session).catch(async (error) => {
+  const headers = pickHeaders(request.headers, transferHeaders.up);
+  const body = request.body ?? new Uint8Array(0);
+  // The agent judges silence, because it sees whether bytes arrive.
+  const agentRequest = { method: "PUT", path, headers, body, headersMs: limits.uploadMs } as const;
+  try {
+    return await sendGated(call, session, agentRequest, forwardUploadResponse);
+  } catch (error) {
     await drainBody(request);
     throw error;
-  });
-  try {
-    const headers = pickHeaders(request.headers, transferHeaders.up);
-    const body = request.body ?? new Uint8Array(0);
-    // The agent judges silence, because it sees whether bytes arrive.
-    const agentRequest: AgentRequest = {
-      method: "PUT",
-      path,
-      headers,
-      body,
-      requestId,
-      headersMs: limits.uploadMs,
-    };
-    const response = await actor.agentClient.sendGated(admitted, agentRequest);
-    const text = await readShortBody(response, actor.freeze.startTimer);
-    if (text === undefined) throw await actor.agentClient.interrupted(admitted.agent, true);
-    return toPublicResponse(response, text);
-  } finally {
-    admitted.end();
   }
 }
 
-async function admit(
-  actor: SandboxActor,
-  gated: Gated,
-  session: string | undefined,
-): Promise<AdmittedCall> {
-  const handle = sessionHandle(session);
-  if (handle !== undefined) refuseUnknown(actor, handle);
-  const admitted = await admitGatedCall(actor, gated);
-  try {
-    // During the lease check a new incarnation may have started.
-    if (handle !== undefined) refuseUnknown(actor, handle);
-    return admitted;
-  } catch (error) {
-    admitted.end();
-    throw error;
-  }
+async function forwardUploadResponse(
+  { agentClient, freeze }: SandboxActor,
+  response: Response,
+  { agent, onDone }: ForwardOptions,
+): Promise<Response> {
+  const text = await readShortBody(response, freeze.startTimer);
+  if (text === undefined) throw await agentClient.interrupted(agent, true);
+  onDone?.();
+  return toPublicResponse(response, text);
 }
 
 function sessionHandle(id: string | undefined): Handle | undefined {

@@ -1,8 +1,4 @@
-/**
- * Asks the agent what runs and what has ended: for the idle check, and when something was seen to end. Each exit
- * becomes an event exactly once, also across an eviction.
- */
-
+/** Asks the agent what runs and what has ended. Each exit becomes an event exactly once, also across an eviction. */
 import type { Incarnation } from "../../../core/sandbox/record.ts";
 import type { EventData } from "../../../protocol/event.ts";
 import {
@@ -16,7 +12,6 @@ import { AgentUnreachable } from "../../../runtime/agent-client.ts";
 import type { SandboxActor } from "../actor.ts";
 import type { Host } from "../host.ts";
 import { readJsonBody } from "./body-watchdog.ts";
-import { isCurrent } from "./handles.ts";
 
 export class WorkMonitor {
   readonly #actor: SandboxActor;
@@ -32,11 +27,10 @@ export class WorkMonitor {
 
   /** For how long the sandbox has been idle; undefined if its container did not say. */
   async probeIdleMs(): Promise<number | undefined> {
-    const state = this.#actor.existing?.sandbox.state;
-    if (state?.name !== "running") return undefined;
-    const { life: agent } = state;
+    const { runningAgent: agent } = this.#actor;
+    if (agent === undefined) return undefined;
     const work = await this.#request(agent);
-    if (!isCurrent(this.#actor, agent)) return undefined;
+    if (!this.#actor.isCurrent(agent)) return undefined;
     if (work === undefined || work === "unanswered") {
       // An agent without processes: only calls in flight keep it busy.
       return work === undefined ? Number.POSITIVE_INFINITY : undefined;
@@ -84,12 +78,7 @@ export class WorkMonitor {
     if (last === undefined) return;
     saveReportedUntil(host, incarnation, last.n);
     const events = fresh.map(
-      ({ kind, ...ending }): EventData => ({
-        type: kind,
-        what: "ended",
-        ...ending,
-        incarnation,
-      }),
+      ({ kind, ...ending }): EventData => ({ type: kind, what: "ended", ...ending, incarnation }),
     );
     this.#actor.commit({}, events, "something ended");
   }
@@ -98,9 +87,8 @@ export class WorkMonitor {
     const { host, agentClient, freeze, link } = this.#actor;
     const path = `${agentPaths.work}?after=${reportedUntil(host, agent.incarnation)}`;
     try {
-      const request = { method: "GET", path, requestId: "work" } as const;
       const response = await agentClient.send(agent, {
-        ...request,
+        ...{ method: "GET", path, requestId: "work" },
         headersMs: limits.probeTimeoutMs,
       });
       const json = await readJsonBody(response, freeze.startTimer);

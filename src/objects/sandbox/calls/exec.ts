@@ -1,6 +1,5 @@
-/**
- * Runs one command: past the lease, to the agent, and the agent's response back as it was written.
- */
+/** Runs one command, by itself or in a session: past the lease, to the agent, and its response back as it was written. */
+import type { EventData } from "../../../protocol/event.ts";
 import type { ExecCall } from "../../../protocol/exec.ts";
 import { agentPaths } from "../../../protocol/internal/agent.ts";
 import { limits } from "../../../protocol/limits.ts";
@@ -8,47 +7,52 @@ import type { WireResponse } from "../../shared/result.ts";
 import type { SandboxActor } from "../actor.ts";
 import type { AgentRequest } from "../agent/agent-client.ts";
 import { forwardResponse, forwardShort } from "../agent/forward-response.ts";
+import { refuseUnknown } from "../agent/handles.ts";
 import { runIdempotent } from "../idempotency/idempotent-call.ts";
-import { admitGatedCall, type GatedCaller } from "../lease/gated-admission.ts";
-import type { ExecLog } from "./exec-log.ts";
+import { admitGatedCall } from "../lease/gated-admission.ts";
+import type { Call } from "./gated-call.ts";
 
-export async function exec(
-  actor: SandboxActor,
-  log: ExecLog,
-  call: ExecCall,
-  caller: GatedCaller,
-  requestId: string,
-): Promise<WireResponse> {
-  const makeRequest = (execId: string, more: { keep?: true }): AgentRequest => {
-    const cwd = call.cwd ?? actor.facts.sandbox.spec.cwd;
-    const body = JSON.stringify({ ...call, cwd, execId, requestId, ...more });
-    return { method: "POST", path: agentPaths.exec, body, requestId };
-  };
-  const command = { requestId, lastsMs: call.timeoutMs, identity: ["exec", call], makeRequest };
-  return runCommand(actor, log, caller, command);
+export function exec(call: Call, command: ExecCall): Promise<WireResponse> {
+  const cwd = command.cwd ?? call.actor.facts.sandbox.spec.cwd;
+  return runCommand(call, {
+    path: agentPaths.exec,
+    body: { ...command, cwd },
+    identity: ["exec", command],
+    lastsMs: command.timeoutMs,
+  });
 }
 
-/** A command whose output is returned when it has ended, by itself or in a session. */
-export type Command = {
-  requestId: string;
+/** A command whose output is returned when it has ended. */
+type Command = {
+  path: string;
+  body: object;
+  /** The session in which it runs. */
+  session?: string;
   /** Calls with the same idempotency key must be equal in this. */
   identity: readonly unknown[];
   lastsMs: number;
-  makeRequest: (execId: string, more: { keep?: true }) => AgentRequest;
 };
 
 export async function runCommand(
-  actor: SandboxActor,
-  log: ExecLog,
-  caller: GatedCaller,
-  { requestId, identity, lastsMs, makeRequest }: Command,
+  { actor, caller, requestId }: Call,
+  { path, body, session, identity, lastsMs }: Command,
 ): Promise<WireResponse> {
   const startedAt = actor.host.clock();
   const generateId = () => `x${actor.host.randomId(15)}`;
-  const finished = (execId: string) => log.finished(execId, actor.host.clock() - startedAt);
+  const finished = (execId: string) =>
+    actor.execLog.finished(execId, actor.host.clock() - startedAt);
+  const refuseUnknownSession = () => {
+    if (session !== undefined) refuseUnknown(actor, { kind: "session", id: session });
+  };
+  const makeRequest = (execId: string, more: { keep?: true }): AgentRequest => {
+    refuseUnknownSession();
+    const json = JSON.stringify({ ...body, execId, requestId, ...more });
+    return { method: "POST", path, body: json, requestId };
+  };
+  refuseUnknownSession();
   if (caller.key !== undefined) {
-    return runIdempotent(actor, caller, caller.key, {
-      ...{ identity, requestId, generateId, onDone: finished },
+    return runIdempotent({
+      ...{ actor, caller, key: caller.key, requestId, identity, generateId, onDone: finished },
       lastsMs: lastsMs + limits.execKillGraceMs,
       send: (execId) => makeRequest(execId, { keep: true }),
       lookUp: (execId) => ({ method: "GET", path: `${agentPaths.execs}/${execId}`, requestId }),
@@ -73,5 +77,37 @@ export async function runCommand(
   } catch (error) {
     onDone();
     throw error;
+  }
+}
+
+/**
+ * Writes finished commands to the events, in batches of at most one per second, because a row for each would cost more
+ * than the command. A batch that is not yet written is lost with the object.
+ */
+export class ExecLog {
+  readonly #actor: SandboxActor;
+  #batch: Extract<EventData, { type: "exec" }> | undefined;
+
+  constructor(actor: SandboxActor) {
+    this.#actor = actor;
+  }
+
+  finished(execId: string, durationMs: number): void {
+    if (this.#batch === undefined) {
+      this.#batch = { type: "exec", count: 0, execs: [] };
+      this.#actor.host.setTimer(limits.eventsExecsEveryMs, () => this.#flush());
+    }
+    this.#batch.count++;
+    if (this.#batch.execs.length < limits.eventsExecsMax) {
+      this.#batch.execs.push({ execId, durationMs });
+    }
+  }
+
+  #flush(): void {
+    const batch = this.#batch;
+    this.#batch = undefined;
+    if (batch !== undefined && this.#actor.existing !== undefined) {
+      this.#actor.commit({}, [batch], "commands");
+    }
   }
 }

@@ -1,7 +1,4 @@
-/**
- * Sends a gated call to the agent: past the lease, into the running container, and the response back. `start` also
- * gives what the call starts an id, and writes its event.
- */
+/** Sends a gated call to the agent: past the lease, into the running container, and the response back. */
 import type { Incarnation } from "../../../core/sandbox/record.ts";
 import type { EventData } from "../../../protocol/event.ts";
 import { generateHandle } from "../../../protocol/fields/handle.ts";
@@ -11,59 +8,62 @@ import type { WireResponse } from "../../shared/result.ts";
 import type { SandboxActor } from "../actor.ts";
 import type { AgentRequest } from "../agent/agent-client.ts";
 import { type ForwardOptions, forwardResponse } from "../agent/forward-response.ts";
-import { type Handle, refuseStale, refuseUnknown, runningAgent } from "../agent/handles.ts";
+import { type Handle, refuseStale, refuseUnknown } from "../agent/handles.ts";
 import { runIdempotent } from "../idempotency/idempotent-call.ts";
 import { admitGatedCall, type GatedCaller } from "../lease/gated-admission.ts";
 
 export type Call = { actor: SandboxActor; caller: GatedCaller; requestId: string };
 
-export type StartOptions = {
+type StartOptions = {
   kind: Handle["kind"];
-  /** Chosen by the caller; generated if left out. */
-  id?: string | undefined;
+  path: string;
+  /** `id`: chosen by the caller; generated if left out. */
+  body: { id?: string | undefined; [field: string]: unknown };
   /** For processes: calls with the same idempotency key must be equal in this. */
   identity?: readonly unknown[];
   /** The session in which it starts. */
   session?: string | undefined;
   /** How long the start can take at the agent. */
   lastsMs?: number;
-  send: (id: string) => Omit<AgentRequest, "requestId">;
 };
 
-type Forward = (
+/** Passes the response on to the caller. */
+export type Forward<Answer> = (
+  actor: SandboxActor,
   response: Response,
   options: ForwardOptions,
-) => WireResponse | Promise<WireResponse>;
+) => Answer | Promise<Answer>;
 
 /** Starts a process, session or terminal, or finds the one with this id. */
-export async function start(call: Call, options: StartOptions): Promise<WireResponse> {
+export async function start(
+  call: Call,
+  { kind, path, body, identity = [], session, lastsMs = limits.agentHeadersMs }: StartOptions,
+): Promise<WireResponse> {
   const { actor, caller, requestId } = call;
-  const { kind, session, identity = [] } = options;
   const generateId = (agent: Incarnation) =>
     generateHandle(kind, agent.incarnation, actor.host.randomId);
   let started: { id: string; incarnation: string } | undefined;
   let releaseExitEvent: (() => void) | undefined;
   const check = () => {
     if (session !== undefined) refuseUnknown(actor, { kind: "session", id: session });
-    if (options.id !== undefined) refuseStale(actor, { kind, id: options.id });
+    if (body.id !== undefined) refuseStale(actor, { kind, id: body.id });
   };
   const send = (id: string): AgentRequest => {
     check();
-    started = { id, incarnation: runningAgent(actor)?.incarnation ?? "" };
+    started = { id, incarnation: actor.runningAgent?.incarnation ?? "" };
     // The event of its exit must come after the event of its start.
     releaseExitEvent?.();
     releaseExitEvent = actor.workMonitor.deferExitEvent(id);
-    return { ...options.send(id), requestId };
+    const json = JSON.stringify({ ...body, id });
+    return { method: "POST", path, body: json, requestId, headersMs: lastsMs };
   };
   check();
   try {
     const response = await (caller.key === undefined
-      ? sendAdmitted(call, (agent) => send(options.id ?? generateId(agent)))
-      : runIdempotent(actor, caller, caller.key, {
-          ...{ identity, requestId, generateId, send },
-          lastsMs: options.lastsMs ?? limits.agentHeadersMs,
+      ? sendAdmitted(call, (agent) => send(body.id ?? generateId(agent)), forwardResponse)
+      : runIdempotent({
+          ...{ ...call, key: caller.key, identity, generateId, send, lastsMs },
           lookUp: (id) => ({ method: "GET", path: `${agentPaths.processes}/${id}`, requestId }),
-          onDone: () => undefined,
         }));
     if (response.status === 201 && started !== undefined && actor.existing !== undefined) {
       const sessionId = session === undefined ? {} : { sessionId: session };
@@ -77,11 +77,11 @@ export async function start(call: Call, options: StartOptions): Promise<WireResp
 }
 
 /** Calls `makeRequest` after the lease check, when a container runs. */
-export async function sendAdmitted(
+export async function sendAdmitted<Answer>(
   { actor, caller, requestId }: Call,
   makeRequest: (agent: Incarnation) => Omit<AgentRequest, "requestId">,
-  forward: Forward = (response, options) => forwardResponse(actor, response, options),
-): Promise<WireResponse> {
+  forward: Forward<Answer>,
+): Promise<Answer> {
   const admitted = await admitGatedCall(actor, caller);
   const { agent, end: onDone } = admitted;
   const onReaderLeft = () => {
@@ -91,7 +91,7 @@ export async function sendAdmitted(
   try {
     const request = { ...makeRequest(agent), requestId };
     const response = await actor.agentClient.sendGated(admitted, request);
-    return await forward(response, { agent, requestId, onDone, onReaderLeft });
+    return await forward(actor, response, { agent, requestId, onDone, onReaderLeft });
   } catch (error) {
     onDone();
     throw error;

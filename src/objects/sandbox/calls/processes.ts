@@ -1,29 +1,24 @@
-/**
- * The verbs on processes that need more than the proxy: starting one, and reading its log as a stream.
- */
+/** The verbs on processes that need more than the proxy: starting one, and reading its log as a stream. */
 import { BerthError } from "../../../protocol/errors.ts";
 import { agentHeaders, agentPaths } from "../../../protocol/internal/agent.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { type LogsQuery, logOffsetHeader, type ProcessCall } from "../../../protocol/process.ts";
 import type { WireResponse } from "../../shared/result.ts";
-import { writeQuery } from "../agent/agent-query.ts";
-import { watchEventStream } from "../agent/event-stream-watchdog.ts";
+import { writeQuery } from "../agent/agent-client.ts";
+import { watchEventStream } from "../agent/agent-event-streams.ts";
 import { forwardResponse } from "../agent/forward-response.ts";
-import { agentOfHandle, runningAgent } from "../agent/handles.ts";
+import { agentOfHandle } from "../agent/handles.ts";
 import { type Call, start as startWork } from "./gated-call.ts";
 
 export async function start(call: Call, process: ProcessCall): Promise<WireResponse> {
   const cwd = process.cwd ?? call.actor.facts.sandbox.spec.cwd;
   requireLease(call, process);
-  const lastsMs = limits.agentHeadersMs + replaceMs(process);
   const response = await startWork(call, {
-    ...{ kind: "process", lastsMs, identity: ["process", process] },
-    send: (id) => ({
-      method: "POST",
-      path: agentPaths.processes,
-      body: JSON.stringify({ ...process, cwd, id }),
-      headersMs: lastsMs,
-    }),
+    kind: "process",
+    path: agentPaths.processes,
+    body: { ...process, cwd },
+    identity: ["process", process],
+    lastsMs: limits.agentHeadersMs + replaceMs(process),
   });
   onProcessStarted(call, process, response);
   return response;
@@ -54,8 +49,8 @@ export function requireLease(
 
 /** The call has its response, but its work still counts as in flight until the agent reports that nothing is left. */
 export function keepInFlight({ actor }: Call): void {
-  const agent = runningAgent(actor);
-  if (agent !== undefined) actor.link.onAbandoned(agent);
+  const { runningAgent } = actor;
+  if (runningAgent !== undefined) actor.link.onAbandoned(runningAgent);
 }
 
 export async function readLogs(
@@ -79,11 +74,7 @@ export async function readLogs(
       requestId,
     },
   );
-  if (!response.ok) {
-    const nothing = () => undefined;
-    const options = { agent, requestId, onDone: nothing, onReaderLeft: nothing };
-    return forwardResponse(actor, response, options);
-  }
+  if (!response.ok) return forwardResponse(actor, response, { agent, requestId });
   return raw ? toRawResponse(response) : watchEventStream(actor, agent, response, requestId);
 }
 

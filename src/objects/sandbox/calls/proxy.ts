@@ -7,20 +7,12 @@ import { sandboxPath } from "../../../protocol/verbs/row.ts";
 import type { VerbRow } from "../../../protocol/verbs.ts";
 import type { WireResponse } from "../../shared/result.ts";
 import type { SandboxActor } from "../actor.ts";
-import type { AgentRequest, AgentResponse } from "../agent/agent-client.ts";
-import { writeQuery } from "../agent/agent-query.ts";
+import { type AgentRequest, type AgentResponse, writeQuery } from "../agent/agent-client.ts";
 import { forwardResponse } from "../agent/forward-response.ts";
-import {
-  agentOfHandle,
-  type Handle,
-  refuseStale,
-  refuseUnknown,
-  runningAgent,
-} from "../agent/handles.ts";
+import { agentOfHandle, type Handle, refuseStale, refuseUnknown } from "../agent/handles.ts";
 import type { AgentVerb, VerbArgs } from "../dispatch/verb-call.ts";
 import { ensureRunning } from "../lease/gated-admission.ts";
-import { refuseIfDestroyed } from "../lifecycle/refuse-if-destroyed.ts";
-import { type Call, sendAdmitted } from "./gated-call.ts";
+import { type Call, type Forward, sendAdmitted } from "./gated-call.ts";
 
 /** Verbs after which something may have ended: its event is written at once, not only at the idle deadline. */
 const mayEndWork: ReadonlySet<AgentVerb> = new Set<AgentVerb>([
@@ -42,7 +34,7 @@ export async function proxyToAgent(
   const checkEnded = mayEndWork.has(name) ? () => actor.workMonitor.checkSoon() : () => undefined;
   if (args.gated !== undefined) {
     const call = { actor, caller: args.gated, requestId };
-    const wire = await sendGated(call, handle ?? sessionIn(args), request);
+    const wire = await sendGated(call, handle ?? sessionIn(args), request, forwardResponse);
     checkEnded();
     return wire;
   }
@@ -52,17 +44,16 @@ export async function proxyToAgent(
     ...sent,
     requestId,
     onDone: checkEnded,
-    onReaderLeft: () => undefined,
   });
 }
 
 /** `needed`: what must exist in the container that the request reaches. */
-export function sendGated(
+export function sendGated<Answer>(
   call: Call,
   needed: Handle | undefined,
   request: Omit<AgentRequest, "requestId">,
-  forward?: Parameters<typeof sendAdmitted>[2],
-): Promise<WireResponse> {
+  forward: Forward<Answer>,
+): Promise<Answer> {
   if (needed !== undefined) refuseUnknown(call.actor, needed);
   const send = () => {
     // During the lease check a new incarnation may have started.
@@ -106,8 +97,8 @@ export function sessionIn({ query, body }: VerbArgs): Handle | undefined {
 }
 
 function currentAgent(actor: SandboxActor): Incarnation | undefined {
-  refuseIfDestroyed(actor);
-  return runningAgent(actor);
+  actor.refuseIfDestroyed();
+  return actor.runningAgent;
 }
 
 /** Lists are named after the last part of their path. */

@@ -1,15 +1,10 @@
-/**
- * The verbs on sessions that need more than the proxy: creating one, running a command in it, starting a process from
- * it.
- */
+/** The verbs on sessions that need more than the proxy. */
 import { agentPaths } from "../../../protocol/internal/agent.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { ProcessCall } from "../../../protocol/process.ts";
 import type { SessionCall, SessionExecCall } from "../../../protocol/session.ts";
 import type { WireResponse } from "../../shared/result.ts";
-import { refuseUnknown } from "../agent/handles.ts";
 import { runCommand } from "./exec.ts";
-import type { ExecLog } from "./exec-log.ts";
 import { type Call, start } from "./gated-call.ts";
 import { onProcessStarted, replaceMs, requireLease } from "./processes.ts";
 
@@ -20,35 +15,25 @@ export function create(call: Call, session: SessionCall): Promise<WireResponse> 
   const cwd = session.cwd ?? call.actor.facts.sandbox.spec.cwd;
   return start(call, {
     kind: "session",
-    id: session.id,
-    send: (id) => ({
-      method: "POST",
-      path: agentPaths.sessions,
-      body: JSON.stringify({ ...session, cwd, id }),
-    }),
+    path: agentPaths.sessions,
+    body: { ...session, cwd },
   });
 }
 
 export async function exec(
-  { actor, caller, requestId }: Call,
-  log: ExecLog,
-  id: string,
+  call: Call,
+  session: string,
   command: SessionExecCall,
 ): Promise<WireResponse> {
-  const session = { kind: "session", id } as const;
-  refuseUnknown(actor, session);
-  const response = await runCommand(actor, log, caller, {
-    requestId,
-    identity: ["session exec", id, command],
+  const response = await runCommand(call, {
+    path: `${agentPaths.sessions}/${session}/exec`,
+    body: command,
+    session,
+    identity: ["session exec", session, command],
     lastsMs: queueMaxMs,
-    makeRequest(execId, more) {
-      refuseUnknown(actor, session);
-      const body = JSON.stringify({ ...command, execId, requestId, ...more });
-      return { method: "POST", path: `${agentPaths.sessions}/${id}/exec`, body, requestId };
-    },
   });
   // The command may have ended the session.
-  if (response.status !== 200) actor.workMonitor.checkSoon();
+  if (response.status !== 200) call.actor.workMonitor.checkSoon();
   return response;
 }
 
@@ -59,15 +44,13 @@ export async function startProcess(
   process: ProcessCall,
 ): Promise<WireResponse> {
   requireLease(call, process);
-  const lastsMs = queueMaxMs + replaceMs(process);
   const response = await start(call, {
-    ...{ kind: "process", session, lastsMs, identity: ["session process", session, process] },
-    send: (id) => ({
-      method: "POST",
-      path: `${agentPaths.sessions}/${session}/processes`,
-      body: JSON.stringify({ ...process, id }),
-      headersMs: lastsMs,
-    }),
+    kind: "process",
+    path: `${agentPaths.sessions}/${session}/processes`,
+    body: process,
+    session,
+    identity: ["session process", session, process],
+    lastsMs: queueMaxMs + replaceMs(process),
   });
   onProcessStarted(call, process, response);
   return response;

@@ -1,7 +1,4 @@
-/**
- * Creates terminals and connects WebSockets to them. The agent's upgraded response is returned as it is: the bytes
- * never pass through code of the object, and no container is started for a WebSocket.
- */
+/** Creates terminals and connects WebSockets to them, whose bytes never pass through code of the object. */
 import { BerthError } from "../../../protocol/errors.ts";
 import {
   agentHeaders,
@@ -12,7 +9,7 @@ import type { SocketCall } from "../../../protocol/internal/socket-call.ts";
 import type { TerminalCall } from "../../../protocol/terminal.ts";
 import type { WireResponse } from "../../shared/result.ts";
 import type { SandboxActor } from "../actor.ts";
-import { writeQuery } from "../agent/agent-query.ts";
+import { writeQuery } from "../agent/agent-client.ts";
 import { agentOfHandle } from "../agent/handles.ts";
 import { type Call, start } from "./gated-call.ts";
 import { keepInFlight, requireLease } from "./processes.ts";
@@ -22,12 +19,8 @@ export async function create(call: Call, terminal: TerminalCall): Promise<WireRe
   requireLease(call, terminal);
   const response = await start(call, {
     kind: "terminal",
-    id: terminal.id,
-    send: (id) => ({
-      method: "POST",
-      path: agentPaths.terminals,
-      body: JSON.stringify({ ...terminal, cwd, id }),
-    }),
+    path: agentPaths.terminals,
+    body: { ...terminal, cwd },
   });
   if (terminal.endsWithLease && response.status === 201) keepInFlight(call);
   return response;
@@ -65,8 +58,6 @@ function requireRevocable({ headers, webSocket }: Response): void {
   throw new BerthError(
     "unsupported",
     "The agent of this sandbox is too old for WebSockets that are opened with a token.",
-    {
-      hint: "Connect with a key, or restart the sandbox.",
-    },
+    { hint: "Connect with a key, or restart the sandbox." },
   );
 }

@@ -1,14 +1,10 @@
-/**
- * The verbs that run in the container and need more of the object than the proxy does: an id, a folder, an event, a
- * stream. All other verbs of the agent go through proxy.ts.
- */
+/** The verbs that run in the container and need more of the object than proxy.ts does. */
 import type { LogsQuery } from "../../../protocol/process.ts";
 import type { VerbRows } from "../../../protocol/verbs/rows.ts";
 import { type VerbRow, verbs } from "../../../protocol/verbs.ts";
 import type { WireResponse } from "../../shared/result.ts";
 import type { SandboxActor } from "../actor.ts";
 import { exec } from "../calls/exec.ts";
-import type { ExecLog } from "../calls/exec-log.ts";
 import { cloneRepository, watchFiles } from "../calls/files.ts";
 import * as processes from "../calls/processes.ts";
 import { proxyToAgent } from "../calls/proxy.ts";
@@ -16,7 +12,7 @@ import * as sessions from "../calls/sessions.ts";
 import * as terminals from "../calls/terminals.ts";
 import type { AgentVerb, ArgsOf, VerbArgs } from "./verb-call.ts";
 
-type AgentContext = { actor: SandboxActor; execLog: ExecLog; requestId: string };
+type AgentContext = { actor: SandboxActor; requestId: string };
 
 type AgentVerbs = {
   [Name in Exclude<AgentVerb, "processLogs">]?: (
@@ -26,8 +22,7 @@ type AgentVerbs = {
 };
 
 export const agentVerbs = {
-  exec: ({ actor, execLog, requestId }, { body, gated }) =>
-    exec(actor, execLog, body, gated, requestId),
+  exec: (context, { body, gated }) => exec({ ...context, caller: gated }, body),
   startProcess: (context, { body, gated }) => processes.start({ ...context, caller: gated }, body),
   processLogs: (
     context: AgentContext,
@@ -35,7 +30,7 @@ export const agentVerbs = {
   ) => processes.readLogs(context, target, query, raw),
   createSession: (context, { body, gated }) => sessions.create({ ...context, caller: gated }, body),
   execInSession: (context, { target, body, gated }) =>
-    sessions.exec({ ...context, caller: gated }, context.execLog, target, body),
+    sessions.exec({ ...context, caller: gated }, target, body),
   startProcessInSession: (context, { target, body, gated }) =>
     sessions.startProcess({ ...context, caller: gated }, target, body),
   createTerminal: (context, { body, gated }) =>

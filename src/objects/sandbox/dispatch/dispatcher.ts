@@ -1,58 +1,110 @@
-/**
- * Lets a call into a sandbox: checks the caller, recovers what an earlier instance of the object left, and turns what
- * is thrown into a result.
- */
+/** Lets a call into a sandbox: checks the caller, resumes what was left unfinished, and returns errors as results. */
+import {
+  type PortRequestCall,
+  portRequestHeader,
+  type SocketCall,
+  socketCallHeader,
+} from "../../../protocol/internal/socket-call.ts";
+import { readTransferCall, transferHeader } from "../../../protocol/internal/transfer-call.ts";
 import type { Caller } from "../../../protocol/rights.ts";
-import type { Result, WireResponse } from "../../shared/result.ts";
-import { errorResponse, toResult } from "../../shared/to-result.ts";
+import { errorResponse, type Result, toResult, type WireResponse } from "../../shared/result.ts";
 import type { SandboxActor } from "../actor.ts";
+import { forwardPortRequest } from "../agent/port-requests.ts";
+import { transferFile } from "../agent/transfers.ts";
+import * as terminals from "../calls/terminals.ts";
 import type { LeaseSockets } from "../lease/lease-socket.ts";
 import { revocable } from "./revocable.ts";
-import { checkCaller } from "./rights.ts";
+import * as rights from "./rights.ts";
+
+type CheckedCaller = Pick<Caller, "tenant" | "token">;
 
 export class Dispatcher {
   readonly #actor: SandboxActor;
   readonly #sockets: LeaseSockets;
-  #woken = false;
 
   constructor(actor: SandboxActor, sockets: LeaseSockets) {
     this.#actor = actor;
     this.#sockets = sockets;
   }
 
-  /** The first step of a new instance, whatever woke it. */
-  wake(): void {
-    if (this.#woken || this.#actor.existing === undefined) return;
-    this.#woken = true;
-    this.#sockets.recoverSockets();
-    this.#actor.reconciler.resume();
-  }
-
   run<T>(
-    caller: Pick<Caller, "tenant" | "token">,
+    caller: CheckedCaller,
     serve: (actor: SandboxActor) => T | Promise<T>,
   ): Promise<Result<T>> {
-    return toResult(async () => {
-      checkCaller(this.#actor, caller);
-      this.wake();
+    return toResult(() => {
+      this.#admit(caller);
       return serve(this.#actor);
     });
   }
 
   /** For verbs whose response is passed on as the agent wrote it; errors have the same form. */
-  async respond(
-    caller: Pick<Caller, "tenant" | "token">,
+  async respond<Answer extends WireResponse>(
+    caller: CheckedCaller,
     requestId: string,
-    serve: (actor: SandboxActor) => Promise<WireResponse>,
-  ): Promise<WireResponse> {
+    serve: (actor: SandboxActor) => Promise<Answer>,
+  ): Promise<Answer | Response> {
     try {
-      checkCaller(this.#actor, caller);
-      this.wake();
+      this.#admit(caller);
       const response = await serve(this.#actor);
       const { token } = caller;
       return token === undefined ? response : revocable(this.#actor, response, token.generation);
     } catch (error) {
       return errorResponse(error, requestId);
     }
+  }
+
+  /**
+   * Serves what RPC cannot carry: WebSockets, port requests and bytes of files. A header that only the Worker writes
+   * names the caller and the purpose.
+   */
+  async fetch(request: Request): Promise<Response> {
+    const requestId = request.headers.get("berth-request-id") ?? "";
+    const transfer = request.headers.get(transferHeader);
+    try {
+      if (transfer !== null) {
+        const call = readTransferCall(transfer);
+        return await this.respond(call.caller, requestId, (actor) =>
+          transferFile(actor, request, call, requestId),
+        );
+      }
+      const port = request.headers.get(portRequestHeader);
+      if (port !== null) {
+        this.#actor.reconciler.resume();
+        const call = JSON.parse(port) as PortRequestCall;
+        return await forwardPortRequest(this.#actor, request, call, requestId);
+      }
+      const call = JSON.parse(request.headers.get(socketCallHeader) ?? "null") as SocketCall;
+      return await this.#connect(call, requestId);
+    } catch (error) {
+      return errorResponse(error, requestId);
+    }
+  }
+
+  async #connect(call: SocketCall, requestId: string): Promise<Response> {
+    const actor = this.#actor;
+    const generation = this.#admitSocket(call);
+    if (call.kind === "terminal") return terminals.connect(actor, call, generation, requestId);
+    actor.refuseIfDestroyed();
+    await actor.link.ensureGreeted();
+    // The sandbox may have been destroyed meanwhile.
+    actor.refuseIfDestroyed();
+    actor.revocation.refuse(generation);
+    return this.#sockets.connect(call.acquire, call.leaseToken, generation);
+  }
+
+  #admit(caller: CheckedCaller): void {
+    rights.checkCaller(this.#actor, caller);
+    this.#actor.reconciler.resume();
+  }
+
+  /** Returns the generation of the token that opens the WebSocket or created its ticket; undefined for a key. */
+  #admitSocket(call: SocketCall): number | undefined {
+    if (call.ticket === undefined) {
+      this.#admit(call.caller);
+      return call.caller.token?.generation;
+    }
+    const generation = rights.spendConnectTicket(this.#actor, call.ticket, call.kind);
+    this.#actor.reconciler.resume();
+    return generation;
   }
 }

@@ -1,17 +1,12 @@
-/**
- * The verbs that the Sandbox object serves itself: one function each, by the name of their row.
- */
-
+/** The verbs that the Sandbox object serves itself: one function each, by the name of their row. */
 import type { MetadataPatch } from "../../../protocol/metadata.ts";
 import type { PortCall } from "../../../protocol/port.ts";
 import type { VerbRows } from "../../../protocol/verbs/rows.ts";
-import type { EventStreams } from "../../shared/event-stream.ts";
 import type { SandboxActor } from "../actor.ts";
 import * as events from "../events.ts";
 import * as leases from "../lease/leases.ts";
 import * as checkpoints from "../lifecycle/checkpoints.ts";
 import * as lifecycle from "../lifecycle/lifecycle.ts";
-import { refuseIfDestroyed } from "../lifecycle/refuse-if-destroyed.ts";
 import * as metadata from "../metadata.ts";
 import * as ports from "../ports.ts";
 import * as rights from "./rights.ts";
@@ -24,7 +19,7 @@ import type {
   VerbCaller,
 } from "./verb-call.ts";
 
-export type ObjectContext = { actor: SandboxActor; caller: VerbCaller; streams: EventStreams };
+export type ObjectContext = { actor: SandboxActor; caller: VerbCaller };
 
 type ObjectVerbs = {
   [Name in ObjectVerb]: (
@@ -67,7 +62,7 @@ export const objectVerbs = {
     return undefined;
   },
   createTicket({ actor, caller }) {
-    refuseIfDestroyed(actor);
+    actor.refuseIfDestroyed();
     return rights.makeConnectTicket(actor, caller);
   },
 
@@ -88,11 +83,11 @@ export const objectVerbs = {
   replaceMetadata: listed(({ actor }, { to, ifMatch }: { to: MetadataPatch; ifMatch: number }) =>
     metadata.replace(actor, to, ifMatch),
   ),
-  followEvents: ({ actor, caller, streams }: ObjectContext, { after }: { after: number }) =>
-    streams.follow(after, () => actor.revocation.refuse(caller.token?.generation)),
+  followEvents: ({ actor, caller }: ObjectContext, { after }: { after: number }) =>
+    actor.eventStreams.follow(after, () => actor.revocation.refuse(caller.token?.generation)),
   tokenGeneration({ actor }: ObjectContext) {
-    refuseIfDestroyed(actor);
-    return rights.tokenGeneration(actor);
+    actor.refuseIfDestroyed();
+    return actor.facts.tokenGeneration;
   },
   waitUntilStarted: listed(({ actor }, { waitMs }: { waitMs: number }) =>
     lifecycle.waitUntilStarted(actor, waitMs),

@@ -2,7 +2,6 @@
  * Ends what tokens opened when they are revoked: streams and sockets here, and terminal sockets in the container,
  * whose agent gets the revocation until it confirms it. What keys opened is not tracked.
  */
-
 import type { Deadline } from "../../../core/deadline.ts";
 import type { Incarnation, SandboxState } from "../../../core/sandbox/record.ts";
 import { BerthError, errors } from "../../../protocol/errors.ts";
@@ -31,10 +30,7 @@ export class Revocation {
     if (generation !== existing.tokenGeneration) throw revokedError();
   }
 
-  /**
-   * Calls `end` once when the generation is revoked, or at once if it already is. The returned function unregisters
-   * it.
-   */
+  /** Calls `end` once: when the generation is revoked, or now. The returned function unregisters it. */
   ends(generation: number, end: () => void): () => void {
     this.#open.add(end);
     if (this.#actor.existing?.tokenGeneration !== generation) end();
@@ -55,10 +51,7 @@ export class Revocation {
     return { at: this.#actor.host.clock() + limits.revokeRetryMs, why: "revocation retry" };
   }
 
-  /**
-   * Sends the revocation until the agent confirms it or its incarnation has ended, which closes its sockets. Never
-   * rejects.
-   */
+  /** Repeats until the agent confirms or its incarnation has ended, which closes its sockets. Never rejects. */
   async sendToAgent(): Promise<void> {
     const { host } = this.#actor;
     let pauseMs = firstPauseMs;
@@ -67,10 +60,8 @@ export class Revocation {
       if (existing === undefined || existing.revoking === null) return;
       const agent = incarnationIn(existing.sandbox.state);
       const generation = existing.tokenGeneration;
-      if (
-        agent?.incarnation !== existing.revoking ||
-        (await this.#isConfirmed(agent, generation))
-      ) {
+      const hasEnded = agent?.incarnation !== existing.revoking;
+      if (hasEnded || (await this.#isConfirmed(agent, generation))) {
         this.#recordConfirmed(existing.revoking, generation);
         continue;
       }

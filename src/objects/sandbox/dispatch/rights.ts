@@ -1,7 +1,4 @@
-/**
- * Checks whether a caller may use this very sandbox, and keeps the single-use tickets for WebSockets. The Worker has
- * checked signatures.
- */
+/** Checks whether a caller, whose signature the Worker has checked, may use this very sandbox. Keeps connect tickets. */
 import { BerthError, unknownSandbox } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Caller, ConnectTicket, Right } from "../../../protocol/rights.ts";
@@ -14,15 +11,6 @@ export function checkCaller(actor: SandboxActor, caller: Pick<Caller, "tenant" |
   if (facts === undefined || facts.sandbox.spec.tenant !== caller.tenant) throw unknownSandbox();
   const { token } = caller;
   if (token !== undefined && token.generation !== facts.tokenGeneration) throw revokedError();
-}
-
-/** A connect ticket only needs an existing sandbox: its maker had the right. */
-export function checkTenantless(actor: SandboxActor): void {
-  if (actor.existing === undefined) throw unknownSandbox();
-}
-
-export function tokenGeneration(actor: SandboxActor): number {
-  return actor.facts.tokenGeneration;
 }
 
 /** Opens nothing new from here on, and ends what is open. */
@@ -65,7 +53,8 @@ export function makeConnectTicket(
 }
 
 /**
- * Uses up the ticket, unless it lacks the right. Returns the generation of its maker's token; undefined for a key.
+ * Uses up the ticket, unless it lacks the right. Any caller may use it: its maker had the right. Returns the generation
+ * of its maker's token; undefined for a key.
  */
 export function spendConnectTicket(
   actor: SandboxActor,
@@ -73,6 +62,7 @@ export function spendConnectTicket(
   right: Right,
 ): number | undefined {
   const { host } = actor;
+  if (actor.existing === undefined) throw unknownSandbox();
   const [known] = host.sql<{ expires_at: number; rights: string; of_token: number }>(
     "SELECT expires_at, rights, of_token FROM connect_ticket WHERE ticket = ?",
     ticket,

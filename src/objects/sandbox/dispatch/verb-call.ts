@@ -1,13 +1,11 @@
-/**
- * The checked arguments with which the Worker calls a verb of the object, and what it gets back.
- */
+/** The checked arguments with which the Worker calls a verb of the object, and what it gets back. */
 import type { z } from "zod";
 import type { Caller } from "../../../protocol/rights.ts";
 import type { SandboxVerb } from "../../../protocol/verbs/derived.ts";
 import type { VerbRows } from "../../../protocol/verbs/rows.ts";
 import type { Params, Result as VerbResult } from "../../../protocol/verbs/types.ts";
 import type { Result, WireResponse } from "../../shared/result.ts";
-import type { Query } from "../agent/agent-query.ts";
+import type { Query } from "../agent/agent-client.ts";
 import type { GatedCaller } from "../lease/gated-admission.ts";
 import type { agentVerbs } from "./agent-verbs.ts";
 import type { objectVerbs } from "./object-verbs.ts";

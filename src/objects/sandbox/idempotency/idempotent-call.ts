@@ -12,12 +12,14 @@ import type { WireResponse } from "../../shared/result.ts";
 import type { SandboxActor } from "../actor.ts";
 import type { AgentRequest } from "../agent/agent-client.ts";
 import { type AdmittedCall, admitGatedCall, type GatedCaller } from "../lease/gated-admission.ts";
-import { refuseIfDestroyed } from "../lifecycle/refuse-if-destroyed.ts";
 import type { KeyRow } from "./key-rows.ts";
 import { type CallOutcome, forwardWithOutcome, refusedBeforeRun } from "./response-outcome.ts";
 
 /** One call: how it is sent, and how its result is looked up. */
 type IdempotentCall = {
+  actor: SandboxActor;
+  caller: GatedCaller;
+  key: string;
   /** What makes two calls the same: the verb, the ids of its path, the checked call. */
   identity: readonly unknown[];
   requestId: string;
@@ -28,31 +30,29 @@ type IdempotentCall = {
   /** Looks up the result; starts nothing. */
   lookUp: (id: string) => AgentRequest;
   /** Called when the call that was sent has ended. */
-  onDone: (id: string) => void;
+  onDone?: (id: string) => void;
 };
+
+type HashedCall = IdempotentCall & { hash: string };
 
 /** Each round ends with a result, or finds another call under the same key, which the next round joins. */
 const roundsMax = 5;
 
-export async function runIdempotent(
-  actor: SandboxActor,
-  caller: GatedCaller,
-  key: string,
-  call: IdempotentCall,
-): Promise<WireResponse> {
-  const hash = hashIdentity(call.identity);
+export async function runIdempotent(options: IdempotentCall): Promise<WireResponse> {
+  const call = { ...options, hash: hashIdentity(options.identity) };
+  const { actor, key } = call;
   const { keysInFlight } = actor;
   for (let round = 0; round < roundsMax; round++) {
     // The first call may still wait for its admission or for the agent; if it is refused, the next one takes over.
     while (keysInFlight.has(key)) await keysInFlight.get(key);
-    refuseIfDestroyed(actor);
-    const row = findRow(actor, key, hash);
-    const joined = row === undefined ? undefined : await joinRepeated(actor, row, call);
+    actor.refuseIfDestroyed();
+    const row = findRow(call);
+    const joined = row === undefined ? undefined : await joinRepeated(call, row);
     if (joined !== undefined) return joined;
     // Several calls may have found that the agent does not know the id. If one is refused its row goes, so only one
     // may send at a time.
     if (keysInFlight.has(key)) continue;
-    const result = await runFirst(actor, caller, { key, hash, row }, call);
+    const result = await runFirst(call, row);
     if (result !== undefined) return result;
   }
   throw new BerthError("unavailable", "Other calls used the same key meanwhile.", {
@@ -60,19 +60,13 @@ export async function runIdempotent(
   });
 }
 
-/**
- * Looks up the result of the call; needs no lease, because it starts nothing. Undefined if its incarnation never ran
- * it.
- */
-async function joinRepeated(
-  actor: SandboxActor,
-  row: KeyRow,
-  call: IdempotentCall,
-): Promise<WireResponse | undefined> {
+/** Looks up the result; needs no lease, because it starts nothing. Undefined if the call's incarnation never ran it. */
+async function joinRepeated(call: HashedCall, row: KeyRow): Promise<WireResponse | undefined> {
+  const { actor, requestId } = call;
   // An earlier instance may have sent it just before it ended; after this handshake that comes too late.
   await actor.link.ensureAlive();
   const agent = agentOf(actor, row);
-  const response = await lookUpResponse(actor, agent, row, call);
+  const response = await lookUpResponse(call, agent, row);
   if (response.status === errors.stale_fence.status) {
     // The call waited for its turn when its lease was lost, and did not run: it needs a new admission.
     await response.body?.cancel();
@@ -81,11 +75,7 @@ async function joinRepeated(
   if (response.status !== errors.not_found.status) {
     const onOutcome = outcomeSaver(actor, row);
     try {
-      return await forwardWithOutcome(actor, response, {
-        agent,
-        requestId: call.requestId,
-        onOutcome,
-      });
+      return await forwardWithOutcome(actor, response, { agent, requestId, onOutcome });
     } catch (error) {
       throw error instanceof BerthError ? noResponseError(actor, row) : error;
     }
@@ -100,13 +90,12 @@ async function joinRepeated(
 }
 
 async function lookUpResponse(
-  actor: SandboxActor,
+  { actor, lookUp }: HashedCall,
   agent: Incarnation,
   row: KeyRow,
-  call: IdempotentCall,
 ): Promise<Response> {
   try {
-    return await actor.agentClient.send(agent, call.lookUp(row.id));
+    return await actor.agentClient.send(agent, lookUp(row.id));
   } catch (error) {
     if (!(error instanceof AgentUnreachable)) throw error;
     if (actor.existing !== undefined) await actor.link.recheck(agent);
@@ -116,31 +105,27 @@ async function lookUpResponse(
 
 /** The result is still retained, or gone with its incarnation. */
 function noResponseError(actor: SandboxActor, row: KeyRow): BerthError {
-  refuseIfDestroyed(actor);
+  actor.refuseIfDestroyed();
   agentOf(actor, row);
   return new BerthError("unavailable", "The sandbox does not respond.", {
     hint: "Repeat the call with the same key.",
   });
 }
 
-type CallWithKey = { key: string; hash: string; row: KeyRow | undefined };
-
 /** Sends the call, gated like any other. Undefined if another call has used the key in the meantime. */
 async function runFirst(
-  actor: SandboxActor,
-  caller: GatedCaller,
-  withKey: CallWithKey,
-  call: IdempotentCall,
+  call: HashedCall,
+  known: KeyRow | undefined,
 ): Promise<WireResponse | undefined> {
-  const { key } = withKey;
+  const { actor, caller, key } = call;
   const finished = Promise.withResolvers<void>();
   actor.keysInFlight.set(key, finished.promise);
   try {
     const admitted = await admitGatedCall(actor, caller);
-    const row = insertRow(actor, admitted, withKey, call);
+    const row = insertRow(call, admitted, known);
     if (row === undefined) return undefined;
-    const response = await send(actor, admitted, row, call);
-    const result = forwardFirst(actor, admitted, response, row, call);
+    const response = await send(call, admitted, row);
+    const result = forwardFirst(call, admitted, response, row);
     // Waits until a refusal has been read: until then no other call may send.
     return response.ok ? result : await result;
   } finally {
@@ -150,25 +135,20 @@ async function runFirst(
 }
 
 async function forwardFirst(
-  actor: SandboxActor,
+  call: HashedCall,
   admitted: AdmittedCall,
   response: Response,
   row: KeyRow,
-  call: IdempotentCall,
 ): Promise<WireResponse> {
+  const { actor, requestId } = call;
+  const { agent } = admitted;
+  const onOutcome = outcomeSaver(actor, row);
   const onDone = () => {
     admitted.end();
-    call.onDone(row.id);
+    call.onDone?.(row.id);
   };
   try {
-    const { agent } = admitted;
-    const onOutcome = outcomeSaver(actor, row);
-    return await forwardWithOutcome(actor, response, {
-      agent,
-      requestId: call.requestId,
-      onOutcome,
-      onDone,
-    });
+    return await forwardWithOutcome(actor, response, { agent, requestId, onOutcome, onDone });
   } catch (error) {
     onDone();
     throw error;
@@ -177,15 +157,15 @@ async function forwardFirst(
 
 /** Checks the key again and inserts its row, in one synchronous step. */
 function insertRow(
-  actor: SandboxActor,
+  call: HashedCall,
   admitted: AdmittedCall,
-  { key, hash, row }: CallWithKey,
-  call: IdempotentCall,
+  known: KeyRow | undefined,
 ): KeyRow | undefined {
+  const { actor, key, hash } = call;
   const { incarnation } = admitted.agent;
   try {
-    const stored = findRow(actor, key, hash);
-    if (stored?.id !== row?.id) {
+    const stored = findRow(call);
+    if (stored?.id !== known?.id) {
       admitted.end();
       return undefined;
     }
@@ -202,12 +182,8 @@ function insertRow(
   }
 }
 
-async function send(
-  actor: SandboxActor,
-  admitted: AdmittedCall,
-  row: KeyRow,
-  call: IdempotentCall,
-): Promise<Response> {
+async function send(call: HashedCall, admitted: AdmittedCall, row: KeyRow): Promise<Response> {
+  const { actor } = call;
   let isSent = false;
   try {
     await actor.host.flush();
@@ -218,12 +194,12 @@ async function send(
     const isRefused = error instanceof BerthError && (!isSent || refusedBeforeRun.has(error.code));
     if (isRefused && actor.existing !== undefined) actor.keyRows.remove(row);
     admitted.end();
-    call.onDone(row.id);
+    call.onDone?.(row.id);
     throw error;
   }
 }
 
-function findRow(actor: SandboxActor, key: string, hash: string): KeyRow | undefined {
+function findRow({ actor, key, hash }: HashedCall): KeyRow | undefined {
   const row = actor.keyRows.find(key);
   if (row === undefined || row.hash === hash) return row;
   throw new BerthError("idempotency_mismatch", "The key was already used for another call.", {
@@ -242,9 +218,8 @@ function outcomeSaver(actor: SandboxActor, row: KeyRow): (outcome: CallOutcome) 
 }
 
 /** The agent that the call was meant for, if it still runs. */
-function agentOf(actor: SandboxActor, row: KeyRow): Incarnation {
-  const { state } = actor.facts.sandbox;
-  if (state.name === "running" && state.life.incarnation === row.incarnation) return state.life;
+function agentOf({ runningAgent }: SandboxActor, row: KeyRow): Incarnation {
+  if (runningAgent?.incarnation === row.incarnation) return runningAgent;
   throw goneError(row);
 }
 

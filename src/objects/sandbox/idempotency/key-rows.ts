@@ -1,7 +1,4 @@
-/**
- * The rows of idempotency keys: which call each stands for, its id and incarnation, and how it ended. Bounded in
- * number and in time.
- */
+/** The rows of idempotency keys: which call each stands for and how it ended. Bounded in number and in time. */
 import { BerthError, type ErrorFacts } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Host } from "../host.ts";

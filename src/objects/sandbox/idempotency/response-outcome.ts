@@ -2,14 +2,13 @@
  * Reads how a call ended from the response that is forwarded. If the caller disconnects, it reads on to the end: the
  * command continues, and counts as in flight until then.
  */
-
 import type { Incarnation } from "../../../core/sandbox/record.ts";
 import type { ErrorCode, ErrorFacts } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { parseJson } from "../../../runtime/bodies.ts";
 import type { WireResponse } from "../../shared/result.ts";
 import type { SandboxActor } from "../actor.ts";
-import { bodyOf } from "../agent/body-watchdog.ts";
+import { bodyOf, cutOnSilence } from "../agent/body-watchdog.ts";
 import { forwardResponse } from "../agent/forward-response.ts";
 import type { Outcome } from "./key-rows.ts";
 
@@ -30,9 +29,8 @@ export const refusedBeforeRun: ReadonlySet<string> = new Set<ErrorCode>([
   ...(["stale_fence", "lease_lost", "lease_held", "lease_pending", "name_taken"] as const),
 ]);
 
-/** The fields that say how the call ended are within this many bytes of the start. */
-const headBytesMax = 4096;
-const space = 0x20;
+/** The fields that say how the call ended are within this many characters of the start. */
+const headCharsMax = 4096;
 
 export async function forwardWithOutcome(
   actor: SandboxActor,
@@ -61,7 +59,7 @@ export async function forwardWithOutcome(
   const end = () => {
     if (!reader.hasReaderLeft) onDone();
   };
-  const forward = { agent, requestId, onDone: end, onReaderLeft: () => {} };
+  const forward = { agent, requestId, onDone: end };
   return forwardResponse(actor, new Response(body, { status, headers }), forward);
 }
 
@@ -69,8 +67,8 @@ class OutcomeReader {
   readonly #actor: SandboxActor;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #options: Required<Omit<OutcomeOptions, "requestId">>;
-  #head: Uint8Array[] = [];
-  #headBytes = 0;
+  readonly #decoder = new TextDecoder();
+  #head = "";
   #isReported = false;
   hasReaderLeft = false;
 
@@ -95,12 +93,7 @@ class OutcomeReader {
   async readToEnd(): Promise<void> {
     this.hasReaderLeft = true;
     for (;;) {
-      let cancel = () => {};
-      const timedOut = new Promise<"cut">((resolve) => {
-        cancel = this.#actor.freeze.startTimer(limits.streamTimeoutMs, () => resolve("cut"));
-      });
-      const read = await Promise.race([this.#next().catch(() => "cut" as const), timedOut]);
-      cancel();
+      const read = await cutOnSilence(this.#next(), this.#actor.freeze.startTimer);
       if (read === undefined) break;
       if (read !== "cut") continue;
       await this.#reader.cancel().catch(() => undefined);
@@ -118,28 +111,16 @@ class OutcomeReader {
 
   #inspect(bytes: Uint8Array): void {
     if (this.#isReported) return;
-    const from = this.#headBytes > 0 ? 0 : bytes.findIndex((byte) => byte !== space);
-    if (from < 0) return;
-    this.#head.push(bytes.slice(from, from + headBytesMax));
-    this.#headBytes += bytes.length - from;
+    // The agent sends spaces until the response begins.
+    this.#head = `${this.#head}${this.#decoder.decode(bytes, { stream: true })}`.trimStart();
     // At once: this chunk may be the last one that arrives.
-    this.#isReported = this.#report() || this.#headBytes >= headBytesMax;
-    if (this.#isReported) this.#head = [];
-  }
-
-  /** False if not enough of the beginning has arrived. */
-  #report(): boolean {
-    const head = new Uint8Array(this.#head.reduce((sum, { length }) => sum + length, 0));
-    let offset = 0;
-    for (const piece of this.#head) {
-      head.set(piece, offset);
-      offset += piece.length;
-    }
-    return reportOutcome(new TextDecoder().decode(head), this.#options.onOutcome);
+    const isComplete = reportOutcome(this.#head.slice(0, headCharsMax), this.#options.onOutcome);
+    this.#isReported = isComplete || this.#head.length >= headCharsMax;
+    if (this.#isReported) this.#head = "";
   }
 }
 
-/** Reports the outcome from a whole response or from its beginning, where the outcome precedes the output. */
+/** Reports the outcome from a whole response or its beginning, where it precedes the output. False if that is too short. */
 function reportOutcome(text: string, onOutcome: (outcome: CallOutcome) => void): boolean {
   const body = parseObject(text) ?? parseObject(`${text.slice(0, text.indexOf(',"stdout":'))}}`);
   if (body === undefined) return false;

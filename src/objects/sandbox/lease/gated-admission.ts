@@ -1,9 +1,6 @@
-/**
- * Admits a gated call: checks the lease, counts the call as in flight, makes sure that a container runs, and ends all
- * of that again.
- */
-
+/** Admits gated calls, and operations during which none may run. Makes sure that a container runs. */
 import { checkLease } from "../../../core/lease/check.ts";
+import { notGrantedError } from "../../../core/lease/refusals.ts";
 import { admitCall } from "../../../core/sandbox/admit.ts";
 import type { Incarnation, Start } from "../../../core/sandbox/record.ts";
 import { BerthError } from "../../../protocol/errors.ts";
@@ -20,9 +17,7 @@ export type GatedCaller = {
   holder?: string | undefined;
   /** Whether the call may start a container. */
   mayWake: boolean;
-  /**
-   * The generation of the caller's scoped token: if that is revoked while the call waits, the call does not begin.
-   */
+  /** The generation of the caller's scoped token: if that is revoked while the call waits, the call does not begin. */
   generation?: number | undefined;
   /** The idempotency key, if the call takes one. */
   key?: string | undefined;
@@ -120,18 +115,70 @@ export function newStart(actor: SandboxActor): Start {
 /** A call with `waitMs` and no token queues for a lease, runs with it, and releases it. */
 async function acquireForOneCall(
   actor: SandboxActor,
-  caller: GatedCaller,
+  { token, waitMs, holder = "a waiting call" }: GatedCaller,
 ): Promise<string | undefined> {
-  if (caller.token !== undefined || caller.waitMs === undefined) return undefined;
-  return acquireOrThrow(actor, {
-    holder: caller.holder ?? "a waiting call",
-    waitMs: caller.waitMs,
-    ttlMs: limits.leaseTtlMs,
-  });
+  if (token !== undefined || waitMs === undefined) return undefined;
+  return acquireOrThrow(actor, { holder, waitMs, ttlMs: limits.leaseTtlMs });
 }
 
 /** A lease cannot end while its call runs, so its use is written only if it must be used soon. */
 function markLeaseUsed(actor: SandboxActor, token: string): void {
   const { state } = actor.facts.lease;
   if (state.name === "held" && state.useBy !== undefined) actor.stepLease({ type: "used", token });
+}
+
+type ExclusiveOptions = {
+  what: string;
+  /** Whether the operation counts as in flight. A pause does not: the state `pausing` shows it. */
+  counted: boolean;
+  force?: { by: string } | undefined;
+};
+
+/**
+ * Begins an operation during which no gated call may run. The caller holds the lease, waits for it, takes it by force,
+ * or is refused. Call the returned function once, at the end.
+ */
+export async function beginExclusive(
+  actor: SandboxActor,
+  caller: GatedCaller,
+  { what, counted, force }: ExclusiveOptions,
+): Promise<() => void> {
+  await actor.agentClient.untilReachable();
+  if (force !== undefined) {
+    actor.stepLease({ type: "take", reason: "forced" }, force.by);
+    return counted ? countInFlight(actor, undefined) : () => undefined;
+  }
+  if (caller.token === undefined && caller.waitMs !== undefined) {
+    const holder = caller.holder ?? what;
+    const { waitMs } = caller;
+    const token = await acquireOrThrow(actor, { holder, waitMs, ttlMs: limits.leaseTtlMs });
+    const end = counted ? countInFlight(actor, token) : () => undefined;
+    const release = () => {
+      end();
+      if (actor.existing !== undefined) actor.stepLease({ type: "release", token, force: true });
+    };
+    try {
+      actor.revocation.refuse(caller.generation);
+    } catch (error) {
+      release();
+      throw error;
+    }
+    return release;
+  }
+  actor.revocation.refuse(caller.generation);
+  actor.stepLease({ type: "tick" });
+  const refused = checkLease(actor.facts.lease, caller.token);
+  if (refused !== undefined) throw refused;
+  const busy = actor.countInFlight();
+  const inFlight = busy.others + busy.own;
+  if (inFlight > 0) throw notGrantedError(actor.facts.lease, { others: inFlight, own: 0 });
+  return counted ? countInFlight(actor, caller.token) : () => undefined;
+}
+
+function countInFlight(actor: SandboxActor, token: string | undefined): () => void {
+  const id = actor.inFlight.begin(token);
+  return () => {
+    actor.inFlight.end(id);
+    actor.inFlightChanged();
+  };
 }

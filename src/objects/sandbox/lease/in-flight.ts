@@ -7,8 +7,8 @@ import type { CallsInFlight, Lease } from "../../../core/lease/lease.ts";
 export class InFlight {
   readonly #calls = new Map<number, string | undefined>();
   #next = 1;
-  /** Gated calls of an earlier instance that still run at the agent. */
-  #inherited = 0;
+  /** How many gated calls of an earlier instance still run at the agent. */
+  inherited = 0;
 
   /** `token` is that of the caller's lease, if it has one. */
   begin(token: string | undefined): number {
@@ -21,16 +21,8 @@ export class InFlight {
     this.#calls.delete(id);
   }
 
-  inherit(count: number): void {
-    this.#inherited = count;
-  }
-
-  get inherited(): number {
-    return this.#inherited;
-  }
-
   get size(): number {
-    return this.#calls.size + this.#inherited;
+    return this.#calls.size + this.inherited;
   }
 
   /** Calls of a lost lease count for neither: the drain waits for them. */
@@ -43,8 +35,8 @@ export class InFlight {
       else if (token === held) own++;
     }
     // A lease is only granted while no other call runs, so inherited calls belong to the holder.
-    if (held === undefined) others += lease.state.name === "draining" ? 0 : this.#inherited;
-    else own += this.#inherited;
+    if (held === undefined) others += lease.state.name === "draining" ? 0 : this.inherited;
+    else own += this.inherited;
     return { others, own };
   }
 }

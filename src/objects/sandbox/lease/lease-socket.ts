@@ -66,17 +66,13 @@ export class LeaseSockets implements LeaseListener {
   recoverSockets(): void {
     this.tokensRevoked();
     const { state, waiters } = this.#actor.facts.lease;
-    if (
-      state.name === "held" &&
-      isSocket(state.grant.ticket) &&
-      !this.#findSocket(state.grant.ticket)
-    ) {
+    const isLost = (ticket: string) => isSocket(ticket) && !this.#findSocket(ticket);
+    if (state.name === "held" && isLost(state.grant.ticket)) {
       const { token } = state.grant;
       this.#actor.stepLease({ type: "renew", token, ttlMs: limits.leaseReconnectMs });
     }
     for (const { ticket } of waiters) {
-      if (isSocket(ticket) && !this.#findSocket(ticket))
-        this.#actor.stepLease({ type: "leave", ticket });
+      if (isLost(ticket)) this.#actor.stepLease({ type: "leave", ticket });
     }
   }
 

@@ -1,8 +1,4 @@
-/**
- * The calls on the lease: acquire with its wait, renew, release, break, get. The rules are in src/core/lease; a
- * waiting call only steps the lease again when it is woken.
- */
-
+/** The calls on the lease. A waiting call only steps the lease again when it is woken. */
 import type { LeaseReply } from "../../../core/lease/event.ts";
 import { waitTimeoutError } from "../../../core/lease/refusals.ts";
 import { viewGrant, viewLease } from "../../../core/lease/view.ts";
@@ -15,7 +11,6 @@ import type {
 } from "../../../protocol/lease.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { SandboxActor } from "../actor.ts";
-import { refuseIfDestroyed } from "../lifecycle/refuse-if-destroyed.ts";
 
 export async function acquire(
   actor: SandboxActor,
@@ -30,7 +25,7 @@ export async function acquire(
   // A place of this call itself ends with it, though it may outlast the wait by a millisecond.
   const keepsPlace = call.queueMs !== undefined || queueIndexOf(actor, ticket) >= 0;
   for (;;) {
-    refuseIfDestroyed(actor);
+    actor.refuseIfDestroyed();
     try {
       refuseUnwanted();
     } catch (error) {
@@ -53,7 +48,7 @@ export async function acquire(
       return viewGrant(actor.facts.lease);
     }
     if (await actor.waiters.waitForTurn(ticket, end - actor.host.clock())) continue;
-    refuseIfDestroyed(actor);
+    actor.refuseIfDestroyed();
     const index = queueIndexOf(actor, ticket);
     const waiter = actor.facts.lease.waiters[index];
     if (keepsPlace && waiter !== undefined && waiter.until > actor.now()) {
@@ -88,7 +83,7 @@ export async function renew(
   ttlMs: number | undefined,
 ): Promise<LeaseGranted> {
   await actor.link.ensureGreeted();
-  refuseIfDestroyed(actor);
+  actor.refuseIfDestroyed();
   orThrow(actor.stepLease({ type: "renew", token, ttlMs }));
   actor.idleness.recordUse();
   return viewGrant(actor.facts.lease);
@@ -100,7 +95,7 @@ export async function release(
   force: boolean,
 ): Promise<LeaseReleased> {
   await actor.link.ensureGreeted();
-  refuseIfDestroyed(actor);
+  actor.refuseIfDestroyed();
   const reply = orThrow(actor.stepLease({ type: "release", token, force }));
   return { state: "released" in reply ? reply.released : "released" };
 }
@@ -112,7 +107,7 @@ export async function breakLease(
   reason: string,
 ): Promise<LeaseReleased> {
   await actor.link.ensureGreeted();
-  refuseIfDestroyed(actor);
+  actor.refuseIfDestroyed();
   actor.stepLease({ type: "take", reason: "broken" }, `${by}: ${reason}`);
   return { state: actor.facts.lease.state.name === "draining" ? "draining" : "released" };
 }

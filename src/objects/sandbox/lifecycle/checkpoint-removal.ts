@@ -1,9 +1,7 @@
-/**
- * Removes checkpoints: marks the row first, removes the tree, then deletes the row, so that a crash leaves no tree
- * behind.
- */
+/** Removes checkpoints: marks the row, removes the tree, deletes the row. A crash leaves no tree behind. */
 import type { SandboxRecord } from "../../../core/sandbox/record.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { messageOf } from "../../shared/result.ts";
 import { sleep } from "../../shared/timeout.ts";
 import type { SandboxActor } from "../actor.ts";
 import { type CheckpointRow, deleteRow, findRow, listRows, updateRow } from "./checkpoint-rows.ts";
@@ -70,8 +68,7 @@ async function finishRemoval(
       if (actor.existing !== undefined) deleteRow(host, row.id);
       return;
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      host.log({ sandbox: row.id, failed: "remove a checkpoint", message });
+      host.log({ sandbox: row.id, failed: "remove a checkpoint", message: messageOf(error) });
     }
     if (tries === removeTriesMax || actor.existing === undefined) return;
     const pauseMs = removePauseMs * 2 ** (tries - 1);

@@ -1,6 +1,4 @@
-/**
- * The rows of checkpoints: which exist, how far each has got, and what needs it.
- */
+/** The rows of checkpoints: which exist, how far each has got, and what needs it. */
 import type { Checkpoint } from "../../../protocol/checkpoint.ts";
 import type { Host } from "../host.ts";
 

@@ -1,8 +1,4 @@
-/**
- * The checkpoints of a sandbox: saved while no gated call runs and the container is frozen, and restored by a start.
- * The row is written before the tree, so that a crash leaves no unknown tree.
- */
-
+/** Saves and restores checkpoints. The row is written before the tree, so that a crash leaves no unknown tree. */
 import { failHint } from "../../../core/sandbox/admit.ts";
 import type { SandboxRecord, SandboxSpec } from "../../../core/sandbox/record.ts";
 import type { Checkpoint, CheckpointCall, Checkpoints } from "../../../protocol/checkpoint.ts";
@@ -12,8 +8,7 @@ import type { Sandbox } from "../../../protocol/sandbox.ts";
 import type { SavedTree } from "../../../runtime/runtime.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import type { SandboxActor } from "../actor.ts";
-import { beginExclusive } from "../lease/exclusive.ts";
-import { type GatedCaller, newStart } from "../lease/gated-admission.ts";
+import { beginExclusive, type GatedCaller, newStart } from "../lease/gated-admission.ts";
 import { beginRemoval, discardPauseCheckpoints } from "./checkpoint-removal.ts";
 import {
   type CheckpointRow,
@@ -24,7 +19,6 @@ import {
   viewRow,
 } from "./checkpoint-rows.ts";
 import { currentView } from "./lifecycle.ts";
-import { refuseIfDestroyed } from "./refuse-if-destroyed.ts";
 
 export function list(actor: SandboxActor): Checkpoints {
   const checkpoints = listRows(actor.host)
@@ -43,13 +37,13 @@ export async function make(
   call: CheckpointCall,
   caller: GatedCaller,
 ): Promise<Checkpoint> {
-  refuseIfDestroyed(actor);
+  actor.refuseIfDestroyed();
   refuseWithoutSaving(actor);
   refuseWhenFull(actor);
   const end = await beginExclusive(actor, caller, { what: "a checkpoint", counted: true });
   try {
     await waitUntilSettled(actor);
-    refuseIfDestroyed(actor);
+    actor.refuseIfDestroyed();
     // Other callers may have saved one during the wait.
     refuseWhenFull(actor);
     const row = await saveTree(actor, { name: call.name ?? null, usedBy: null });
@@ -59,10 +53,7 @@ export async function make(
   }
 }
 
-/**
- * Expired checkpoints do not count; a limited number of them is remembered, so that a reader learns that they
- * expired.
- */
+/** Expired checkpoints do not count; some of them are remembered, so that a reader learns that they expired. */
 function refuseWhenFull(actor: SandboxActor): void {
   const { checkpointsMax } = limits;
   const requested = listRows(actor.host).filter(
@@ -103,7 +94,7 @@ export async function saveTree(
   try {
     const { handle, bytes } = await actor.freeze.freezeDuring(saveWithinLimit(actor, row.handle));
     // A destroy in the meantime removes it too.
-    refuseIfDestroyed(actor);
+    actor.refuseIfDestroyed();
     const now = actor.now();
     const ready: CheckpointRow = {
       ...row,
@@ -124,7 +115,7 @@ export async function saveTree(
   } catch (error) {
     beginRemoval(actor, row);
     // If the sandbox has ended, that is the reason why it could not be saved.
-    refuseIfDestroyed(actor);
+    actor.refuseIfDestroyed();
     throw error;
   }
 }
@@ -139,7 +130,7 @@ function saveWithinLimit({ host, container }: SandboxActor, handle: string): Pro
 }
 
 export async function remove(actor: SandboxActor, id: string): Promise<Checkpoint> {
-  refuseIfDestroyed(actor);
+  actor.refuseIfDestroyed();
   const row = knownRow(actor, id);
   if (row.used_by !== null) {
     throw new BerthError(
@@ -166,11 +157,11 @@ export async function restore(
   id: string,
   caller: GatedCaller,
 ): Promise<Sandbox> {
-  refuseIfDestroyed(actor);
+  actor.refuseIfDestroyed();
   const end = await beginExclusive(actor, caller, { what: "a restore", counted: true });
   try {
     await waitUntilSettled(actor);
-    refuseIfDestroyed(actor);
+    actor.refuseIfDestroyed();
     const snapshot = renewExpiry(actor, id);
     actor.stepSandbox({ type: "restore", start: { ...newStart(actor), snapshot } });
     await actor.waitUntil(({ state }) => state.name !== "starting", limits.waitMaxMs);
@@ -185,7 +176,7 @@ export async function restore(
 export type Fork = { base: string; spec: SandboxSpec; metadata: Record<string, string> };
 
 export function describeFork(actor: SandboxActor, id: string): Fork {
-  refuseIfDestroyed(actor);
+  actor.refuseIfDestroyed();
   const { sandbox, metadata } = actor.facts;
   return { base: readyRow(actor, id).handle, spec: sandbox.spec, metadata: { ...metadata.map } };
 }

@@ -2,14 +2,15 @@
  * Reports a sandbox to its Directory as a transactional outbox: each change that lists show raises the revision in
  * the same commit, and one loop at a time reports the newest until the Directory has it.
  */
-
 import type { Deadline } from "../../../core/deadline.ts";
 import { viewSandbox } from "../../../core/sandbox/view.ts";
 import type { Report } from "../../../protocol/directory.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { messageOf } from "../../shared/result.ts";
 import { withTimeout } from "../../shared/timeout.ts";
+import { Waiters } from "../../shared/waiters.ts";
 import type { SandboxActor } from "../actor.ts";
-import { readTenantEvents } from "../event-log.ts";
+import { readTenantEvents } from "../events.ts";
 import type { Facts } from "../store.ts";
 
 type OutboxRow = { revision: number; reported: number; event_seq: number };
@@ -20,10 +21,11 @@ export class DirectoryOutbox {
   #isReporting = false;
   #tries = 0;
   #retryAt = 0;
-  readonly #waiting = new Set<() => void>();
+  readonly #waiters: Waiters;
 
   constructor(actor: SandboxActor) {
     this.#actor = actor;
+    this.#waiters = new Waiters(actor.host);
   }
 
   /** Call within the commit of the change. The creation counts as a change. */
@@ -59,17 +61,8 @@ export class DirectoryOutbox {
     const { revision } = this.#current;
     const until = this.#actor.host.clock() + limits.listedWaitMs;
     while (this.#current.reported < revision) {
-      const remainingMs = until - this.#actor.host.clock();
-      if (remainingMs <= 0) return false;
-      await new Promise<void>((resolve) => {
-        const done = () => {
-          cancel();
-          this.#waiting.delete(done);
-          resolve();
-        };
-        const cancel = this.#actor.host.setTimer(remainingMs, done);
-        this.#waiting.add(done);
-      });
+      const isDelivered = await this.#waiters.waitForChange(until - this.#actor.host.clock());
+      if (!isDelivered) return false;
     }
     return true;
   }
@@ -105,12 +98,8 @@ export class DirectoryOutbox {
           this.#onDelivered(report);
           hasMore = report.events.length === limits.reportEventsMax;
         } catch (error) {
-          const message = error instanceof Error ? error.message : String(error);
-          this.#actor.host.log({
-            sandbox: report.view.id,
-            failed: "report to the directory",
-            message,
-          });
+          const failed = { sandbox: report.view.id, failed: "report to the directory" };
+          this.#actor.host.log({ ...failed, message: messageOf(error) });
           return this.#scheduleRetry();
         }
       }
@@ -131,7 +120,7 @@ export class DirectoryOutbox {
       this.#save(delivered);
       this.#actor.onListed();
     }
-    for (const done of [...this.#waiting]) done();
+    this.#waiters.wakeAll();
   }
 
   #scheduleRetry(): void {

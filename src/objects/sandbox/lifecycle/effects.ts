@@ -1,13 +1,10 @@
-/**
- * Performs the effect that a state requires: waits until the rows are on disk, checks the state again, acts, and
- * returns with an event that names its start, so that a late one is dropped.
- */
-
+/** Performs the effect that a state requires. Its result names the start, so that a late one is dropped. */
 import type { Effect } from "../../../core/sandbox/pending.ts";
 import type { SandboxSpec, Start } from "../../../core/sandbox/record.ts";
 import { asBerthError, type BerthError } from "../../../protocol/errors.ts";
 import type { FailReason } from "../../../protocol/sandbox.ts";
 import type { Started } from "../../../runtime/runtime.ts";
+import { messageOf } from "../../shared/result.ts";
 import { sleep } from "../../shared/timeout.ts";
 import type { SandboxActor } from "../actor.ts";
 import { removeAll } from "./checkpoint-removal.ts";
@@ -26,8 +23,11 @@ export async function performEffect(effect: Effect, actor: SandboxActor): Promis
     else if (effect.type === "destroy") await destroyContainer(actor);
     else await actor.forget();
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    actor.host.log({ sandbox: actor.existing?.sandbox.spec.id, failed: effect.type, message });
+    actor.host.log({
+      sandbox: actor.existing?.sandbox.spec.id,
+      failed: effect.type,
+      message: messageOf(error),
+    });
   }
 }
 

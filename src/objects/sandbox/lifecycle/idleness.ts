@@ -1,7 +1,4 @@
-/**
- * Whether a sandbox is busy and when it was last used. The agent is asked only at the idle deadline; src/core/sandbox
- * decides what happens to an idle sandbox.
- */
+/** Whether a sandbox is busy and when it was last used. The agent is asked only at the idle deadline. */
 import type { SandboxActor } from "../actor.ts";
 
 export class Idleness {
@@ -21,10 +18,7 @@ export class Idleness {
     if (this.#activeAt - state.activeAt >= spec.idleTimeoutMs / 10) this.#record();
   }
 
-  /**
-   * Whether the sandbox is busy. Records the last use that memory or the agent knows of; the deadline counts from
-   * there.
-   */
+  /** Records the last use that memory or the agent knows of: the idle deadline counts from there. */
   async isBusy(): Promise<boolean> {
     if (this.#actor.existing === undefined) return false;
     this.#record();

@@ -1,8 +1,4 @@
-/**
- * The calls on a sandbox as a whole: create, start, pause, touch, destroy. Concurrent calls with the same aim join;
- * src/core/sandbox decides the transitions.
- */
-
+/** The calls on a sandbox as a whole. Concurrent calls with the same aim join. */
 import { checkLease } from "../../../core/lease/check.ts";
 import { newLease } from "../../../core/lease/lease.ts";
 import { emptyMetadata, patchMetadata } from "../../../core/metadata/patch.ts";
@@ -16,9 +12,7 @@ import { limits } from "../../../protocol/limits.ts";
 import type { MetadataPatch } from "../../../protocol/metadata.ts";
 import type { Network, Sandbox } from "../../../protocol/sandbox.ts";
 import type { SandboxActor } from "../actor.ts";
-import { beginExclusive } from "../lease/exclusive.ts";
-import { type GatedCaller, newStart } from "../lease/gated-admission.ts";
-import { refuseIfDestroyed } from "./refuse-if-destroyed.ts";
+import { beginExclusive, type GatedCaller, newStart } from "../lease/gated-admission.ts";
 
 /** The caller's authority to end a sandbox: the token of its lease, or force. */
 export type LeaseClaim = { token?: string | undefined; force?: { by: string } | undefined };
@@ -26,11 +20,7 @@ export type LeaseClaim = { token?: string | undefined; force?: { by: string } | 
 /** The sandbox that replaces this one, as far as this one checks it. */
 export type Successor = { network: Network };
 
-export type NewSandbox = {
-  spec: SandboxSpec;
-  metadata: MetadataPatch;
-  start: boolean;
-};
+export type NewSandbox = { spec: SandboxSpec; metadata: MetadataPatch; start: boolean };
 
 /** Creates the sandbox; a repeated call finds it created. */
 export function make(actor: SandboxActor, call: NewSandbox): void {
@@ -78,7 +68,7 @@ function refuseHosts(
 export async function start(actor: SandboxActor): Promise<Sandbox> {
   // Probes the agent first, which may have died unnoticed: a caller of start gets a running sandbox.
   await actor.link.ensureAlive();
-  refuseIfDestroyed(actor);
+  actor.refuseIfDestroyed();
   actor.stepSandbox({ type: "start", start: newStart(actor) });
   await actor.waitUntil(
     ({ state }) => state.name !== "starting" && state.name !== "pausing",
@@ -94,7 +84,7 @@ export async function pause(
   force: { by: string } | undefined,
   discardFiles: boolean,
 ): Promise<Sandbox> {
-  refuseIfDestroyed(actor);
+  actor.refuseIfDestroyed();
   const { keepsFiles, savesFiles } = actor.container;
   if (!keepsFiles && !savesFiles && !discardFiles) {
     throw new BerthError("unsupported", "The files would be lost with the container.", {
@@ -134,10 +124,7 @@ export async function destroy(
   return currentView(actor);
 }
 
-/**
- * Ends this sandbox in favour of its successor: it is being destroyed when this resolves, or unchanged when it
- * throws.
- */
+/** Ends this sandbox in favour of its successor. If it throws, this sandbox is unchanged. */
 export async function giveWay(
   actor: SandboxActor,
   to: Successor,
@@ -171,7 +158,7 @@ function endUnlessHeld(
 }
 
 export function touch(actor: SandboxActor): Sandbox {
-  refuseIfDestroyed(actor);
+  actor.refuseIfDestroyed();
   const { state } = actor.facts.sandbox;
   if (state.name === "running") actor.stepSandbox({ type: "active", at: actor.now() });
   return currentView(actor);

@@ -1,7 +1,4 @@
-/**
- * Starts the effect that the state requires: after each commit, when an instance wakes up, and on the alarm. Also
- * recovers what an earlier instance left unfinished.
- */
+/** Starts the effect that the state requires: after each commit, when an instance wakes up, and on the alarm. */
 import { type Effect, pendingEffect } from "../../../core/sandbox/pending.ts";
 import { BackgroundTasks } from "../../shared/background.ts";
 import type { SandboxActor } from "../actor.ts";
@@ -21,14 +18,16 @@ export class Reconciler {
 
   /** Called before each call: a fresh instance recovers what an earlier one left unfinished. */
   resume(): void {
-    if (this.#isResumed) return;
+    const actor = this.#actor;
+    if (this.#isResumed || actor.existing === undefined) return;
     this.#isResumed = true;
-    this.#recover();
+    actor.listener?.recoverSockets();
+    removeLeftovers(actor);
+    actor.participant.recover();
     this.reconcile();
-    this.#actor.outbox.flush();
+    actor.outbox.flush();
     // Calls of an earlier instance kept a lease alive without a deadline; they are gone.
-    const lease = this.#actor.existing?.lease;
-    if (lease !== undefined && lease.state.name !== "free") this.#actor.rearmAlarm();
+    if (actor.facts.lease.state.name !== "free") actor.rearmAlarm();
   }
 
   reconcile(): void {
@@ -58,10 +57,8 @@ export class Reconciler {
     if (actor.existing === undefined) return;
     const { spec, state } = actor.existing.sandbox;
     actor.host.log({ sandbox: spec.id, state: state.name, why: "alarm" });
-    if (!this.#isResumed) this.#recover();
-    this.#isResumed = true;
-    const canGreet = actor.facts.sandbox.state.name === "running" && !actor.freeze.isActive;
-    if (canGreet) await actor.link.ensureGreeted();
+    this.resume();
+    if (!actor.freeze.isActive) await actor.link.ensureGreeted();
     const busy = await actor.idleness.isBusy();
     if (actor.existing === undefined) return;
     actor.stepSandbox({ type: "deadline", busy, save: !actor.container.keepsFiles });
@@ -72,12 +69,6 @@ export class Reconciler {
     // Expiry does not wait for this probe.
     actor.link.probeInBackground();
     await this.#effects.settle();
-  }
-
-  #recover(): void {
-    if (this.#actor.existing === undefined) return;
-    removeLeftovers(this.#actor);
-    this.#actor.participant.recover();
   }
 }
 

@@ -1,8 +1,4 @@
-/**
- * Tracks when a snapshot freezes the container: holds requests to the agent back, and suspends the timeouts by which
- * a silent agent counts as lost.
- */
-
+/** While a snapshot freezes the container, holds requests to the agent back and suspends its timeouts. */
 import { BerthError } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { StartTimer } from "../../../runtime/timeout.ts";

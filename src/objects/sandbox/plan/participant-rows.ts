@@ -1,7 +1,4 @@
-/**
- * The rows of a plan participant: the plan that the sandbox is in, and the newest membership change that each plan
- * has sent.
- */
+/** The rows of a plan participant: its plan, and the newest membership change that each plan has sent. */
 import type {
   Participant,
   ParticipantPhase,

@@ -1,8 +1,4 @@
-/**
- * The slow part of a commit: saves the tree of a participant while its run holds the lease, and compares it with the
- * last commit.
- */
-
+/** Saves the tree of a participant for a commit, and compares it with the last commit. */
 import { admitCall } from "../../../core/sandbox/admit.ts";
 import type { Changes } from "../../../protocol/changes.ts";
 import { asBerthError } from "../../../protocol/errors.ts";
@@ -11,16 +7,15 @@ import type { SandboxActor } from "../actor.ts";
 import { ensureRunning } from "../lease/gated-admission.ts";
 import { type CheckpointRow, findRow } from "../lifecycle/checkpoint-rows.ts";
 import { saveTree, waitUntilSettled } from "../lifecycle/checkpoints.ts";
-import { refuseIfDestroyed } from "../lifecycle/refuse-if-destroyed.ts";
 
 export async function saveForPlan(actor: SandboxActor): Promise<CheckpointRow> {
   await waitUntilSettled(actor, limits.snapshotTimeoutMs);
-  refuseIfDestroyed(actor);
+  actor.refuseIfDestroyed();
   try {
     return await saveTree(actor, { name: null, usedBy: "plan" });
   } catch (error) {
     // If the sandbox has ended, that is the reason why it could not be saved.
-    refuseIfDestroyed(actor);
+    actor.refuseIfDestroyed();
     if (asBerthError(error)?.code !== "not_running") throw error;
   }
   // A sandbox that has never run has no tree: it is started once to get one, if it may be.

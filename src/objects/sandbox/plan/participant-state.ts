@@ -17,10 +17,7 @@ import { listRows } from "../lifecycle/checkpoint-rows.ts";
 
 export class ParticipantState {
   readonly #actor: SandboxActor;
-  /**
-   * Resources that steps freed and that are not released yet. If a release could not be written, the next step begins
-   * with it.
-   */
+  /** What steps freed but could not release yet: the next step begins with it. */
   readonly #freed: (() => void)[] = [];
 
   constructor(actor: SandboxActor) {
@@ -66,10 +63,7 @@ export class ParticipantState {
     return state.name === "held" && state.grant.ticket === ticket && state.pinned === true;
   }
 
-  /**
-   * The ticket with which the run queues again after its lease was taken away: a used ticket is granted no second
-   * lease.
-   */
+  /** The ticket with which the run queues again: a used ticket is granted no second lease. */
   requeue(run: number, ticket: string): string {
     if (!this.#actor.facts.lease.ended.some((lease) => lease.ticket === ticket)) return ticket;
     const reply = this.apply({ type: "requeue", run, ticket: this.#actor.host.randomId(32) });

@@ -3,7 +3,6 @@
  * once for all requests that wait for them; the state is checked again, in one step with what follows, when they are
  * done.
  */
-
 import { ticketOf } from "../../../core/plan/participant/participant.ts";
 import type { ParticipantEvent } from "../../../core/plan/participant/step.ts";
 import { staleMembershipError, staleRunError } from "../../../core/plan/participant/transition.ts";
@@ -15,13 +14,12 @@ import { isEnding, stepSandbox } from "../../../core/sandbox/step.ts";
 import { asBerthError, BerthError } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { PlanCaller } from "../../plan/ports.ts";
+import { sleep, withTimeout } from "../../shared/timeout.ts";
 import type { SandboxActor } from "../actor.ts";
-import { beginExclusive } from "../lease/exclusive.ts";
-import { newStart } from "../lease/gated-admission.ts";
+import { beginExclusive, newStart } from "../lease/gated-admission.ts";
 import { acquire, acquireOrThrow } from "../lease/leases.ts";
 import { discardCheckpoint } from "../lifecycle/checkpoint-removal.ts";
 import { isSettled, readyRow, renewExpiry } from "../lifecycle/checkpoints.ts";
-import { refuseIfDestroyed } from "../lifecycle/refuse-if-destroyed.ts";
 import { lastMove, saveMove } from "./participant-rows.ts";
 import { compareWithCommit, saveForPlan } from "./participant-save.ts";
 import { ParticipantState } from "./participant-state.ts";
@@ -42,7 +40,7 @@ export class PlanParticipant {
 
   /** Resolves when the Directory lists it, or could have. */
   async join({ plan, run }: RunRef, move: number): Promise<null> {
-    refuseIfDestroyed(this.#actor);
+    this.#actor.refuseIfDestroyed();
     const { host } = this.#actor;
     const last = lastMove(host, plan);
     // A late message, after the plan removed this sandbox, would make it a member that the plan does not know.
@@ -63,13 +61,11 @@ export class PlanParticipant {
   }
 
   async hold({ plan, run }: RunRef, waitMs: number): Promise<null> {
-    refuseIfDestroyed(this.#actor);
-    const ticket = this.#applyForTicket({
-      type: "hold",
-      plan,
-      run,
-      ticket: this.#actor.host.randomId(32),
-    });
+    this.#actor.refuseIfDestroyed();
+    const newTicket = this.#actor.host.randomId(32);
+    const reply = this.#state.apply({ type: "hold", plan, run, ticket: newTicket });
+    if (!("ticket" in reply)) throw new Error("a member that is to be held has a ticket");
+    const { ticket } = reply;
     if (this.#leasing?.ticket === ticket) return this.#leasing.result;
     const result = this.#leaseForRun({ plan, run }, ticket, waitMs).finally(() => {
       if (this.#leasing?.ticket === ticket) this.#leasing = undefined;
@@ -79,7 +75,7 @@ export class PlanParticipant {
   }
 
   async prepare({ plan, run }: RunRef, kind: "commit" | "rollback"): Promise<Vote> {
-    refuseIfDestroyed(this.#actor);
+    this.#actor.refuseIfDestroyed();
     const reply = this.#state.apply({ type: "prepare", plan, run });
     if ("vote" in reply) return reply.vote;
     if (!("ticket" in reply)) throw new Error("a member that may prepare has a lease");
@@ -174,33 +170,23 @@ export class PlanParticipant {
     }
   }
 
-  async #waitUntilTime(time: number, waitMs: number): Promise<void> {
-    const ms = Math.min(time - this.#actor.now(), waitMs);
-    await new Promise<void>((resolve) => this.#actor.host.setTimer(ms, resolve));
+  #waitUntilTime(time: number, waitMs: number): Promise<void> {
+    return sleep(this.#actor.host, Math.min(time - this.#actor.now(), waitMs));
   }
 
   async #save({ plan, run }: RunRef, ticket: string): Promise<Vote> {
     const caller = { token: this.#state.leaseToken(ticket), mayWake: true };
-    const end = await beginExclusive(this.#actor, caller, {
-      what: "a commit of a plan",
-      counted: true,
-    });
+    const options = { what: "a commit of a plan", counted: true };
+    const end = await beginExclusive(this.#actor, caller, options);
     try {
       const { id, handle } = await saveForPlan(this.#actor);
       try {
         const changes = await compareWithCommit(this.#actor, handle);
-        refuseIfDestroyed(this.#actor);
+        this.#actor.refuseIfDestroyed();
         // A holder in between may have changed files.
         this.#state.leaseToken(ticket);
         const vote: Vote = { yes: { checkpoint: id, changes } };
-        return this.#applyForVote({
-          type: "prepared",
-          plan,
-          run,
-          ticket,
-          vote,
-          preparedCheckpoint: id,
-        });
+        return this.#applyPrepared({ plan, run, ticket, vote, preparedCheckpoint: id });
       } catch (error) {
         discardCheckpoint(this.#actor, id);
         throw error;
@@ -222,14 +208,7 @@ export class PlanParticipant {
       return { no: failureOf(expected) };
     }
     const vote: Vote = { yes: { checkpoint, changes: null } };
-    return this.#applyForVote({
-      type: "prepared",
-      plan,
-      run,
-      ticket,
-      vote,
-      preparedCheckpoint: null,
-    });
+    return this.#applyPrepared({ plan, run, ticket, vote, preparedCheckpoint: null });
   }
 
   /** Starts the restore of the last commit, in one step with the row that waits for it. */
@@ -253,27 +232,15 @@ export class PlanParticipant {
     const preparing = this.#preparing;
     if (preparing === undefined || !this.#state.hasTicket(preparing.ticket)) return true;
     if (participant?.plan !== plan || participant.run !== run) return true;
-    let cancel = () => {};
-    const late = new Promise<false>((resolve) => {
-      cancel = this.#actor.host.setTimer(limits.planAbortMs, () => resolve(false));
-    });
     const done = preparing.result.then(
       () => true,
       () => true,
     );
-    const hasPrepared = await Promise.race([done, late]);
-    cancel();
-    return hasPrepared;
+    return withTimeout(this.#actor.host, done, limits.planAbortMs).catch(() => false);
   }
 
-  #applyForTicket(event: ParticipantEvent): string {
-    const reply = this.#state.apply(event);
-    if (!("ticket" in reply)) throw new Error("a member that is to be held has a ticket");
-    return reply.ticket;
-  }
-
-  #applyForVote(event: ParticipantEvent): Vote {
-    const reply = this.#state.apply(event);
+  #applyPrepared(event: Omit<Extract<ParticipantEvent, { type: "prepared" }>, "type">): Vote {
+    const reply = this.#state.apply({ type: "prepared", ...event });
     if (!("vote" in reply)) throw new Error("a member that has prepared has voted");
     return reply.vote;
   }
