@@ -8,7 +8,7 @@ import {
   findCgroupControllers,
   warmUpCgroupMoves,
 } from "../../container/engine/cgroups/controllers.ts";
-import { until } from "./test-engine.ts";
+import { until } from "../until.ts";
 
 const none = { unified: undefined, memory: undefined, processes: undefined };
 

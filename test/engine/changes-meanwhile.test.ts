@@ -1,20 +1,10 @@
 /** Concurrent operations while two saved trees are compared, and a comparison of many files. */
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { existsSync } from "node:fs";
+import { describe, expect, it } from "vitest";
 import { childrenOf } from "../../container/engine/processes.ts";
-import {
-  identities,
-  isRunning,
-  newData,
-  newId,
-  removeData,
-  run,
-  startEngine,
-  type TestEngine,
-  tracesOf,
-  until,
-} from "./test-engine.ts";
+import { until } from "../until.ts";
+import { commandOf, identities, isRunning, newId, run, sharedEngine } from "./test-engine.ts";
 import { python } from "./workspaces.ts";
 
 const listMax = 1000;
@@ -24,19 +14,7 @@ const hangMs = 240_000;
 const [as = "not root"] = identities();
 
 describe("while trees are compared", () => {
-  const data = newData(as);
-  let engine: TestEngine;
-
-  beforeAll(async () => {
-    engine = await startEngine(as, { data });
-  });
-  afterAll(async () => {
-    const processes = engine.processes();
-    expect(processes.length).toBeGreaterThan(0);
-    await engine.stop();
-    expect(tracesOf(data, processes)).toEqual([]);
-    removeData(data);
-  }, hangMs);
+  const engine = sharedEngine(as, { hookTimeoutMs: hangMs });
 
   const comparisons = () =>
     childrenOf(engine.child.pid ?? 0).filter((pid) => commandOf(pid).includes("changes/main.ts"));
@@ -49,14 +27,21 @@ describe("while trees are compared", () => {
     const from = (await sandbox.container.snapshot(newId())).handle;
     await make("2002-01-01T00:00:00Z");
     const to = (await sandbox.container.snapshot(newId())).handle;
-    return { sandbox, from, to, isStored: (id: string) => existsSync(`${data}/snapshots/${id}`) };
+    return {
+      sandbox,
+      from,
+      to,
+      isStored: (id: string) => existsSync(`${engine.data}/snapshots/${id}`),
+    };
   };
   /** Stops the comparison that has just started. */
   const stopComparison = async () => {
-    await until("the comparison", () => comparisons().length > 0);
-    const [pid = 0] = comparisons();
-    process.kill(pid, "SIGSTOP");
-    return pid;
+    let pid: number | undefined;
+    await until("the comparison", () => {
+      [pid] = comparisons();
+      return pid !== undefined && process.kill(pid, "SIGSTOP");
+    });
+    return Number(pid);
   };
 
   it("[CH9] a snapshot that is being read is removed only afterwards, and the engine serves other calls meanwhile", async () => {
@@ -127,17 +112,8 @@ for n in range(${files}):
     const to = (await sandbox.container.snapshot(newId())).handle;
     const counts = (await sandbox.container.changes({ from, to, listMax }))?.counts;
     expect(counts).toEqual({ added: 1, modified: 1, deleted: 200 });
-    const trees = [from, to].map((id) => `${data}/snapshots/${id}/workspace`);
+    const trees = [from, to].map((id) => `${engine.data}/snapshots/${id}/workspace`);
     const diff = spawnSync("diff", ["-rq", ...trees], { encoding: "utf8" });
     expect(diff.stdout.trim().split("\n").length).toBe(3);
   });
 });
-
-function commandOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
-  } catch {
-    // It ended meanwhile.
-    return "";
-  }
-}

@@ -1,18 +1,9 @@
 /** What a sandbox can reach in each network mode: none, nat, pasta, host. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import {
-  identities,
-  newData,
-  type RunningSandbox,
-  removeData,
-  run,
-  startEngine,
-  type TestEngine,
-  tracesOf,
-  until,
-} from "./test-engine.ts";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { until } from "../until.ts";
+import { EnginesOfTest, identities, type RunningSandbox, run, tracesOf } from "./test-engine.ts";
 import {
   canMakeInternet,
   hasProgram,
@@ -23,8 +14,8 @@ import {
 } from "./test-network.ts";
 
 describe.each(identities())("the network of a sandbox, engine is %s", (as) => {
-  let data: string;
-  let engine: TestEngine | undefined;
+  // An interface or a pasta ends a moment after its sandbox.
+  const engines = new EnginesOfTest(as, { tracesEndWithinMs: 60_000 });
   let host: Server;
   let hostPort: number;
 
@@ -37,45 +28,29 @@ describe.each(identities())("the network of a sandbox, engine is %s", (as) => {
   afterAll(() => {
     host.close();
   });
-  beforeEach(() => {
-    data = newData(as);
-  });
-  afterEach(async () => {
-    const processes = engine?.processes() ?? [];
-    await engine?.stop();
-    engine = undefined;
-    await until("all traces gone", () => tracesOf(data, processes).length === 0);
-    removeData(data);
-  });
-
-  const start = async (mode: string) => {
-    const env = { BERTH_ENGINE_NETWORK: mode };
-    engine = await startEngine(as, { data, env, tun: mode === "pasta" });
-    return engine;
-  };
+  const start = (mode: string) =>
+    engines.start({ BERTH_ENGINE_NETWORK: mode }, { tun: mode === "pasta" });
 
   it("[R23] without internet a sandbox has only its own loopback and reaches no port of the machine", async () => {
-    const sandbox = await run(await start("none"));
+    const engine = await start("none");
+    const sandbox = await run(engine);
     expect(sandbox.started.isolation.network).toBe("none");
-    expect(
-      (await sandbox.sh("cat /proc/net/dev")).stdout.match(/^\s*(\w+):/gm)?.map((it) => it.trim()),
-    ).toEqual(["lo:"]);
-    expect(await fetchFrom(sandbox, "127.0.0.1", hostPort)).toBe("");
-    expect(
-      await fetchFrom(sandbox, "127.0.0.1", Number(new URL(sandbox.started.address).port)),
-    ).toBe("");
-    expect(await fetchFrom(sandbox, "127.0.0.1", Number(new URL(engine?.baseUrl ?? "").port))).toBe(
-      "",
-    );
+    const { stdout } = await sandbox.sh("cat /proc/net/dev");
+    expect(stdout.match(/^\s*(\w+):/gm)?.map((it) => it.trim())).toEqual(["lo:"]);
+    const ownPorts = [sandbox.started.address, engine.baseUrl].map((url) => new URL(url).port);
+    for (const port of [hostPort, ...ownPorts.map(Number)]) {
+      expect(await fetchFrom(sandbox, "127.0.0.1", port), `${port}`).toBe("");
+    }
     // The sandbox does reach a server of its own.
     expect(await fetchFromOwnServer(sandbox)).toBe("mine");
   });
 
   it("[R24] a sandbox that requests unavailable internet starts without it and gets a note", async () => {
-    const sandbox = await run(await start("none"), { internet: true });
+    const engine = await start("none");
+    const sandbox = await run(engine, { internet: true });
     expect(sandbox.started.isolation.network).toBe("none");
     expect(sandbox.started.notes.join()).toMatch(/internet.*BERTH_ENGINE_NETWORK/);
-    expect((await run(engine as TestEngine)).started.notes).toEqual([]);
+    expect((await run(engine)).started.notes).toEqual([]);
   });
 
   it("[R25] the host's network is shared only in mode host, and a note says what that opens", async () => {
@@ -95,33 +70,28 @@ describe.each(identities())("the network of a sandbox, engine is %s", (as) => {
     "[R26] nat reaches the internet, but neither the machine nor another sandbox",
     async () => {
       const internet = await makeInternet();
-      try {
-        const shared = await start("nat");
-        const sandbox = await run(shared, { internet: true });
-        const other = await run(shared, { internet: true });
-        expect(sandbox.started.isolation.network).toBe("nat");
-        await expectInternet(sandbox, internet);
-        const gateway = (
-          await sandbox.sh("ip route | sed -n 's/^default via \\([0-9.]*\\).*/\\1/p'")
-        ).stdout.trim();
-        expect(gateway).toMatch(/^10\.201\./);
-        for (const address of [gateway, machineAddress, "127.0.0.1"]) {
-          expect(await fetchFrom(sandbox, address, hostPort), address).toBe("");
-        }
-        const address = (await other.sh("hostname -I")).stdout.trim();
-        expect(address).toMatch(/^10\.201\./);
-        const serving = other.sh(`${serveScript()} sleep 100`, 110_000).catch(() => "ended");
-        const served = async () => (await fetchFrom(other, address, 8099)) === "mine";
-        await until("the neighbour's server", served);
-        expect(await fetchFrom(sandbox, address, 8099)).toBe("");
-        expect(await served()).toBe(true);
-        await other.container.destroy("remove");
-        await serving;
-        // A sandbox without internet on the same engine stays without it.
-        expect((await run(shared)).started.isolation.network).toBe("none");
-      } finally {
-        internet.close();
+      onTestFinished(internet.close);
+      const shared = await start("nat");
+      const sandbox = await run(shared, { internet: true });
+      const other = await run(shared, { internet: true });
+      expect(sandbox.started.isolation.network).toBe("nat");
+      await expectInternet(sandbox, internet);
+      const gateway = await gatewayOf(sandbox);
+      expect(gateway).toMatch(/^10\.201\./);
+      for (const address of [gateway, machineAddress, "127.0.0.1"]) {
+        expect(await fetchFrom(sandbox, address, hostPort), address).toBe("");
       }
+      const address = (await other.sh("hostname -I")).stdout.trim();
+      expect(address).toMatch(/^10\.201\./);
+      const serving = other.sh(`${serveScript()} sleep 100`, 110_000).catch(() => "ended");
+      const served = async () => (await fetchFrom(other, address, 8099)) === "mine";
+      await until("the neighbour's server", served);
+      expect(await fetchFrom(sandbox, address, 8099)).toBe("");
+      expect(await served()).toBe(true);
+      await other.container.destroy("remove");
+      await serving;
+      // A sandbox without internet on the same engine stays without it.
+      expect((await run(shared)).started.isolation.network).toBe("none");
     },
   );
 
@@ -132,32 +102,33 @@ describe.each(identities())("the network of a sandbox, engine is %s", (as) => {
     "[R27] pasta reaches the internet without root, but not the machine's loopback",
     async () => {
       const internet = await makeInternet();
-      try {
-        const sandbox = await run(await start("pasta"), { internet: true });
-        expect(sandbox.started.isolation.network).toBe("pasta");
-        await expectInternet(sandbox, internet);
-        const gateway = (
-          await sandbox.sh("ip route | sed -n 's/^default via \\([0-9.]*\\).*/\\1/p'")
-        ).stdout.trim();
-        for (const address of ["127.0.0.1", gateway, "169.254.1.53"]) {
-          expect(await fetchFrom(sandbox, address, hostPort), address).toBe("");
-        }
-        const pasta = () => tracesOf(data, []).length;
-        expect(pasta()).toBe(1);
-        await sandbox.container.destroy("remove");
-        await until("its pasta gone", () => pasta() === 0);
-        await run(engine as TestEngine, { internet: true });
-        expect(pasta()).toBe(1);
-        // A killed engine leaves its pasta running; the next engine ends it.
-        await engine?.kill();
-        await start("none");
-        await until("the old pasta gone", () => pasta() === 0);
-      } finally {
-        internet.close();
+      onTestFinished(internet.close);
+      const engine = await start("pasta");
+      const sandbox = await run(engine, { internet: true });
+      expect(sandbox.started.isolation.network).toBe("pasta");
+      await expectInternet(sandbox, internet);
+      const gateway = await gatewayOf(sandbox);
+      for (const address of ["127.0.0.1", gateway, "169.254.1.53"]) {
+        expect(await fetchFrom(sandbox, address, hostPort), address).toBe("");
       }
+      const pasta = () => tracesOf(engine.data, []).length;
+      expect(pasta()).toBe(1);
+      await sandbox.container.destroy("remove");
+      await until("its pasta gone", () => pasta() === 0);
+      await run(engine, { internet: true });
+      expect(pasta()).toBe(1);
+      // A killed engine leaves its pasta running; the next engine ends it.
+      await engine.kill();
+      await start("none");
+      await until("the old pasta gone", () => pasta() === 0);
     },
   );
 });
+
+async function gatewayOf(from: RunningSandbox): Promise<string> {
+  const route = "ip route | sed -n 's/^default via \\([0-9.]*\\).*/\\1/p'";
+  return (await from.sh(route)).stdout.trim();
+}
 
 /** Returns the response of a server, or an empty string. */
 async function fetchFrom(from: RunningSandbox, address: string, port: number): Promise<string> {

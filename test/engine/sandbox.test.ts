@@ -1,37 +1,18 @@
 /** Isolation of a sandbox from its machine and its neighbours, as root and as another user. */
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  agentsOf,
-  identities,
-  newData,
-  type RunningSandbox,
-  removeData,
-  run,
-  startEngine,
-  type TestEngine,
-  tracesOf,
-  until,
-} from "./test-engine.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { until } from "../until.ts";
+import { agentsOf, identities, type RunningSandbox, run, sharedEngine } from "./test-engine.ts";
 
 describe.each(identities())("a jail of an engine that is %s", (as) => {
-  const data = newData(as);
-  let engine: TestEngine;
+  const engine = sharedEngine(as);
+  const { data } = engine;
   let sandbox: RunningSandbox;
   let other: RunningSandbox;
 
   beforeAll(async () => {
-    engine = await startEngine(as, { data });
     sandbox = await run(engine);
     other = await run(engine);
-  });
-
-  afterAll(async () => {
-    const processes = engine.processes();
-    expect(processes.length).toBeGreaterThan(3);
-    await engine.stop();
-    expect(tracesOf(data, processes)).toEqual([]);
-    removeData(data);
   });
 
   it("[R1] the root contains only the allowed folders of the machine", async () => {
@@ -41,12 +22,10 @@ describe.each(identities())("a jail of an engine that is %s", (as) => {
     const seen = stdout.trim().split("\n");
     expect(seen).toContain("usr");
     expect(seen.filter((name) => !allowed.includes(name))).toEqual([]);
-    const empty = await sandbox.sh(
-      "ls -A /home/berth /mnt /opt /srv /var/run /run | grep -v :; ls /home",
-    );
-    expect(empty.stdout.split("\n").filter(Boolean)).toEqual(
-      expect.arrayContaining(["berth", "lock"]),
-    );
+    const listEmpty = "ls -A /home/berth /mnt /opt /srv /var/run /run | grep -v :; ls /home";
+    const empty = await sandbox.sh(listEmpty);
+    const names = empty.stdout.split("\n").filter(Boolean);
+    expect(names).toEqual(expect.arrayContaining(["berth", "lock"]));
     expect(empty.stdout).not.toMatch(/sock|docker|dbus/);
     expect((await sandbox.sh("ls -A /root")).stdout).toBe("");
   });
@@ -62,19 +41,15 @@ describe.each(identities())("a jail of an engine that is %s", (as) => {
   });
 
   it("[R3] commands run as the user berth and cannot gain any capability", async () => {
-    const status = await sandbox.sh(
-      "id -un; id -u; grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status",
-    );
+    const readStatus = "id -un; id -u; grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status";
+    const status = await sandbox.sh(readStatus);
     expect(status.stdout).toMatch(/^berth\n10001\n/);
     for (const set of ["Inh", "Prm", "Eff", "Amb"]) {
       expect(status.stdout).toMatch(new RegExp(`Cap${set}:\\s+0+\n`));
     }
     expect(status.stdout).toMatch(/NoNewPrivs:\s+1\nSeccomp:\s+2/);
-    for (const command of [
-      "unshare --user true",
-      "unshare --mount true",
-      "mount -t tmpfs x /tmp",
-    ]) {
+    const gains = ["unshare --user true", "unshare --mount true", "mount -t tmpfs x /tmp"];
+    for (const command of gains) {
       expect((await sandbox.sh(command)).exitCode, command).not.toBe(0);
     }
     // Setuid programs do not give root here.
@@ -89,9 +64,8 @@ describe.each(identities())("a jail of an engine that is %s", (as) => {
       const { stdout, exitCode } = await sandbox.sh(`head -c 1 /proc/1/${name}`);
       expect({ name, stdout, exitCode }).toMatchObject({ stdout: "", exitCode: 1 });
     }
-    expect((await sandbox.sh("ls /proc/1/fd /proc/1/cwd/ /proc/1/root/")).stdout).not.toContain(
-      "etc",
-    );
+    const listed = await sandbox.sh("ls /proc/1/fd /proc/1/cwd/ /proc/1/root/");
+    expect(listed.stdout).not.toContain("etc");
     await sandbox.sh("kill -9 1; kill -STOP 1; kill -TERM 1; kill -9 -1");
     // A process can be ended by signals that it handles, such as those of a crash reporter.
     const { stdout: sent } = await sandbox.sh("for s in $(seq 64); do kill -$s 1; done; echo sent");
@@ -101,10 +75,8 @@ describe.each(identities())("a jail of an engine that is %s", (as) => {
   });
 
   it("[R5] a sandbox sees only its own processes", async () => {
-    const asleep = other.sh(
-      "sleep 31.25 & pid=$!; until [ -e seen ]; do sleep 0.1; done; kill $pid",
-      60_000,
-    );
+    const sleepUntilSeen = "sleep 31.25 & pid=$!; until [ -e seen ]; do sleep 0.1; done; kill $pid";
+    const asleep = other.sh(sleepUntilSeen, 60_000);
     const listProcesses =
       "cat /proc/[0-9]*/cmdline | tr '\\0' ' '; echo; ls -d /proc/[0-9]* | wc -l";
     await until("the neighbour's sleep", async () =>
@@ -165,21 +137,11 @@ describe.each(identities())("a jail of an engine that is %s", (as) => {
       /shadow|npmrc|pip\.conf|\/ssh|netrc|gitconfig|ssl\/private|machine-id/,
     );
   });
-});
 
-describe("the engine's data folder", () => {
-  it("[R10] can only be read by Berth's own user", async () => {
-    const [as = "not root"] = identities();
-    const data = newData(as);
-    const engine = await startEngine(as, { data });
-    const { id } = await run(engine);
+  it("[R10] the data folder can only be read by Berth's own user", () => {
     for (const folder of ["trees", "snapshots", "live"]) {
       expect(statSync(`${data}/${folder}`).mode & 0o077, folder).toBe(0);
     }
-    expect(existsSync(`${data}/trees/${id}`)).toBe(true);
-    const processes = engine.processes();
-    await engine.stop();
-    expect(tracesOf(data, processes)).toEqual([]);
-    removeData(data);
+    expect(existsSync(`${data}/trees/${sandbox.id}`)).toBe(true);
   });
 });

@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
+import { until } from "../until.ts";
 import {
   newData,
   newId,
@@ -10,10 +11,10 @@ import {
   startEngine,
   type TestEngine,
   tracesOf,
-  until,
 } from "./test-engine.ts";
 
-const diskBytes = 48 * 1024 * 1024;
+const smallDisk = "size=48m";
+const refused = { code: "disk_full", hint: expect.any(String) };
 const isRoot = process.getuid?.() === 0;
 
 describe("snapshots on a full disk", () => {
@@ -31,23 +32,27 @@ describe("snapshots on a full disk", () => {
     removeData(data);
   });
 
+  /** Starts an engine on a disk of its own, which only root may mount. */
+  const startOnDisk = async (options: string) => {
+    data = newData("root");
+    const mount = ["-t", "tmpfs", "-o", `${options},mode=700`, "none", data];
+    mounted = spawnSync("mount", mount).status === 0;
+    expect(mounted).toBe(true);
+    engine = await startEngine("root", { data });
+  };
+  const untilTrashIsEmpty = () =>
+    until("the trash is empty", () => entriesOf("trash").length === 0, 90_000);
   const entriesOf = (folder: string) => readdirSync(`${data}/${folder}`);
 
-  // Only root may mount a small disk.
   it.skipIf(!isRoot)(
     "[R35] a full disk is reported as such; the sandbox continues and no partial copy stays",
     async () => {
-      data = newData("root");
-      const options = ["-t", "tmpfs", "-o", `size=${diskBytes},mode=700`, "none", data];
-      mounted = spawnSync("mount", options).status === 0;
-      expect(mounted).toBe(true);
-      engine = await startEngine("root", { data });
+      await startOnDisk(smallDisk);
       const sandbox = await run(engine);
       await sandbox.sh("head -c 30000000 /dev/urandom > /workspace/large");
-      const refused = { code: "disk_full", hint: expect.any(String) };
       await expect(sandbox.container.snapshot(newId())).rejects.toMatchObject(refused);
       expect(entriesOf("snapshots")).toEqual([]);
-      await until("the trash is empty", () => entriesOf("trash").length === 0, 90_000);
+      await untilTrashIsEmpty();
       await sandbox.sh("head -c 10000000 /workspace/large > /workspace/less; rm /workspace/large");
       const saved = newId();
       expect((await sandbox.container.snapshot(saved)).bytes).toBeGreaterThanOrEqual(10_000_000);
@@ -57,34 +62,26 @@ describe("snapshots on a full disk", () => {
       // The running incarnation has ended for the restore; the files are unchanged.
       await expect(run(engine, { id: sandbox.id, snapshot: saved })).rejects.toMatchObject(refused);
       // Until the partial copy is removed, a start may find the disk full too.
-      await until("the trash is empty", () => entriesOf("trash").length === 0, 90_000);
+      await untilTrashIsEmpty();
       const restarted = await run(engine, { id: sandbox.id });
       expect(restarted.started.files).toBe("kept");
       expect(await restarted.sh("cd /workspace && sha256sum --check sums")).toMatchObject({
         exitCode: 0,
       });
-      await until("the trash is empty", () => entriesOf("trash").length === 0, 90_000);
+      await untilTrashIsEmpty();
     },
   );
 
-  // Only root may mount a small disk.
   it.skipIf(!isRoot)(
     "[R38] a start on a full disk is reported as such, leaves nothing, and ends no other sandbox",
     async () => {
-      data = newData("root");
-      const options = ["-t", "tmpfs", "-o", `size=${diskBytes},mode=700`, "none", data];
-      mounted = spawnSync("mount", options).status === 0;
-      expect(mounted).toBe(true);
-      engine = await startEngine("root", { data });
+      await startOnDisk(smallDisk);
       const sandbox = await run(engine);
       const filled = await sandbox.sh("head -c 60000000 /dev/zero > /workspace/large");
       expect(filled.exitCode).not.toBe(0);
       const id = newId();
       for (let attempt = 0; attempt < 3; attempt++) {
-        await expect(run(engine, { id })).rejects.toMatchObject({
-          code: "disk_full",
-          hint: expect.any(String),
-        });
+        await expect(run(engine, { id })).rejects.toMatchObject(refused);
       }
       expect(entriesOf("live")).toEqual([sandbox.id]);
       expect((await sandbox.sh("rm /workspace/large; echo running")).stdout).toBe("running\n");
@@ -93,15 +90,10 @@ describe("snapshots on a full disk", () => {
     },
   );
 
-  // Only root may mount a small disk.
   it.skipIf(!isRoot)(
     "[R38] [R42] without free inodes a start keeps no partial tree, and an engine can restart",
     async () => {
-      data = newData("root");
-      const options = ["-t", "tmpfs", "-o", "size=256m,nr_inodes=4000,mode=700", "none", data];
-      mounted = spawnSync("mount", options).status === 0;
-      expect(mounted).toBe(true);
-      engine = await startEngine("root", { data });
+      await startOnDisk("size=256m,nr_inodes=4000");
       const sandbox = await run(engine);
       const fill = (from: number) =>
         sandbox.sh(
@@ -112,11 +104,8 @@ describe("snapshots on a full disk", () => {
       const start = { id: newId() };
       for (let free = 1; free <= 5; free++) {
         expect(await sandbox.sh(`rm /workspace/many/${free}`)).toMatchObject({ exitCode: 0 });
-        await expect(run(engine, start)).rejects.toMatchObject({
-          code: "disk_full",
-          hint: expect.any(String),
-        });
-        await until("the trash is empty", () => entriesOf("trash").length === 0, 90_000);
+        await expect(run(engine, start)).rejects.toMatchObject(refused);
+        await untilTrashIsEmpty();
       }
       // Leaves nothing that the next engine could remove to free space.
       await sandbox.container.destroy("keep");
@@ -133,8 +122,9 @@ describe("snapshots on a full disk", () => {
   );
 
   it("[R36] a snapshot that was removed before it was made is not made", async () => {
-    data = newData(isRoot ? "root" : "not root");
-    engine = await startEngine(isRoot ? "root" : "not root", { data });
+    const as = isRoot ? "root" : "not root";
+    data = newData(as);
+    engine = await startEngine(as, { data });
     const sandbox = await run(engine);
     const [removed, other] = [newId(), newId()];
     await sandbox.container.removeSnapshot(removed);

@@ -1,32 +1,11 @@
 /** Snapshots: complete, exact, taken while everything is frozen, restored in place of the old tree. */
 import { existsSync, readdirSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  identities,
-  newData,
-  newId,
-  removeData,
-  run,
-  startEngine,
-  type TestEngine,
-  tracesOf,
-  until,
-} from "./test-engine.ts";
+import { describe, expect, it } from "vitest";
+import { until } from "../until.ts";
+import { expectFilesKept, identities, newId, run, sharedEngine } from "./test-engine.ts";
 
 describe.each(identities())("snapshots of an engine that is %s", (as) => {
-  const data = newData(as);
-  let engine: TestEngine;
-
-  beforeAll(async () => {
-    engine = await startEngine(as, { data });
-  });
-  afterAll(async () => {
-    const processes = engine.processes();
-    expect(processes.length).toBeGreaterThan(0);
-    await engine.stop();
-    expect(tracesOf(data, processes)).toEqual([]);
-    removeData(data);
-  });
+  const engine = sharedEngine(as);
 
   const remove = (snapshotId: string) =>
     fetch(`${engine.baseUrl}/v1/snapshots/${snapshotId}`, {
@@ -65,7 +44,7 @@ describe.each(identities())("snapshots of an engine that is %s", (as) => {
     await fork.sh("echo fork > /workspace/fork");
     expect((await restored.sh("ls /workspace/fork")).exitCode).not.toBe(0);
     expect((await remove(snapshotId)).status).toBe(204);
-    expect(existsSync(`${data}/snapshots/${snapshotId}`)).toBe(false);
+    expect(existsSync(`${engine.data}/snapshots/${snapshotId}`)).toBe(false);
     expect((await remove(snapshotId)).status).toBe(204);
     expect((await restored.sh(describeFiles)).stdout).toBe(before);
   });
@@ -100,10 +79,12 @@ describe.each(identities())("snapshots of an engine that is %s", (as) => {
     await expect(run(engine, { id: sandbox.id, ...call })).rejects.toMatchObject({
       code: "start_failed",
     });
-    const restored = await run(engine, { id: sandbox.id });
-    expect(restored.started.files).toBe("kept");
-    expect((await restored.sh("cat /workspace/file")).stdout).toBe("kept\n");
-    expect(readdirSync(`${data}/snapshots`).includes(call.snapshot)).toBe(false);
-    await until("the trash is empty", () => readdirSync(`${data}/trash`).length === 0, 90_000);
+    await expectFilesKept(engine, sandbox.id);
+    expect(readdirSync(`${engine.data}/snapshots`).includes(call.snapshot)).toBe(false);
+    await until(
+      "the trash is empty",
+      () => readdirSync(`${engine.data}/trash`).length === 0,
+      90_000,
+    );
   });
 });

@@ -6,6 +6,7 @@ import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import { childrenOf, descendantsOf } from "../../container/engine/processes.ts";
 import { paths, tools } from "../../container/launch/paths.js";
 import { type ExecResult, execResultSchema } from "../../src/protocol/exec.ts";
@@ -13,6 +14,8 @@ import type { Size } from "../../src/protocol/fields/size.ts";
 import { agentHeaders, agentPaths } from "../../src/protocol/internal/agent.ts";
 import { engineRuntime } from "../../src/runtime/engine.ts";
 import type { ContainerRuntime, Started } from "../../src/runtime/runtime.ts";
+import { processesNaming } from "../system/processes.ts";
+import { until } from "../until.ts";
 
 export type Identity = "root" | "not root";
 
@@ -126,6 +129,70 @@ async function portOf(child: ChildProcess, log: () => string): Promise<number> {
   return (JSON.parse(line) as { port: number }).port;
 }
 
+/** Stops an engine and checks that nothing of it is left. */
+export async function stopWithoutTraces(
+  engine: TestEngine,
+  { ranSandboxes = true } = {},
+): Promise<void> {
+  const processes = engine.processes();
+  // Otherwise nothing would prove that the processes are found.
+  if (ranSandboxes) expect(processes.length).toBeGreaterThan(0);
+  await engine.stop();
+  expect(tracesOf(engine.data, processes)).toEqual([]);
+  removeData(engine.data);
+}
+
+/** One engine for all tests of a `describe`. Its members exist once the hooks have run. */
+export function sharedEngine(
+  as: Identity,
+  { ranSandboxes = true, hookTimeoutMs = 180_000 } = {},
+): TestEngine {
+  const engine = { data: newData(as) } as TestEngine;
+  beforeAll(async () => void Object.assign(engine, await startEngine(as, engine)));
+  afterAll(() => stopWithoutTraces(engine, { ranSandboxes }), hookTimeoutMs);
+  return engine;
+}
+
+/** Starts engines on one data folder per test. After the test they are stopped, and nothing of them may be left. */
+export class EnginesOfTest {
+  data = "";
+  readonly #as: Identity;
+  readonly #seen = new Set<number>();
+  #engines: TestEngine[] = [];
+
+  constructor(as: Identity, { tracesEndWithinMs = 0 } = {}) {
+    this.#as = as;
+    beforeEach(() => {
+      this.data = newData(as);
+      this.#engines = [];
+      this.#seen.clear();
+    });
+    afterEach(async () => {
+      for (const engine of this.#engines) {
+        if (engine.child.exitCode !== null || engine.child.signalCode !== null) continue;
+        this.remember(engine);
+        await engine.stop();
+      }
+      const traces = () => tracesOf(this.data, [...this.#seen]);
+      if (tracesEndWithinMs > 0)
+        await until("no trace is left", () => traces().length === 0, tracesEndWithinMs);
+      expect(traces()).toEqual([]);
+      removeData(this.data);
+    });
+  }
+
+  async start(env: Record<string, string> = {}, { tun = false } = {}): Promise<TestEngine> {
+    const engine = await startEngine(this.#as, { data: this.data, env, tun });
+    this.#engines.push(engine);
+    return engine;
+  }
+
+  /** Includes the processes that run now in the search for what is left. */
+  remember(engine: TestEngine): void {
+    for (const pid of engine.processes()) this.#seen.add(pid);
+  }
+}
+
 let generated = 0;
 
 export function newId(): string {
@@ -150,6 +217,8 @@ export function newStart(over: Start = {}) {
 export type RunningSandbox = {
   id: string;
   startId: string;
+  /** The secret of its agent. */
+  secret: string;
   container: ContainerRuntime;
   started: Started;
   sh(command: string, timeoutMs?: number): Promise<ExecResult>;
@@ -167,11 +236,19 @@ export async function run(
   return {
     id,
     startId: call.startId,
+    secret: call.secret,
     container,
     started,
     sh: (command, timeoutMs = 20_000) =>
       exec(container, started, call.secret, { command, timeoutMs }),
   };
+}
+
+/** Restarts a sandbox that has written `kept` to a file. */
+export async function expectFilesKept(engine: TestEngine, id: string): Promise<void> {
+  const restarted = await run(engine, { id });
+  expect(restarted.started.files).toBe("kept");
+  expect((await restarted.sh("cat /workspace/file")).stdout).toBe("kept\n");
 }
 
 export async function exec(
@@ -200,6 +277,13 @@ export async function exec(
   return execResultSchema.parse(JSON.parse(text));
 }
 
+/** Throws if there is none: PID 0 in its place would stand for the test's own process group. */
+export function firstOf(pids: number[]): number {
+  const [pid] = pids;
+  if (pid === undefined) throw new Error("there is no such process");
+  return pid;
+}
+
 /** The first process of each sandbox, with its PID on the machine. */
 export function agentsOf(engine: TestEngine): number[] {
   return engine
@@ -221,9 +305,7 @@ export function tracesOf(data: string, processes: number[]): string[] {
   const interfaces = readdirSync("/sys/class/net").filter((it) =>
     it.startsWith(`brth${instance.slice(0, 6)}`),
   );
-  const atWork = readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name) && commandOf(Number(name)).includes(data))
-    .map((pid) => `process ${pid}`);
+  const atWork = processesNaming(data).map(({ pid }) => `process ${pid}`);
   return [...alive, ...atWork, ...groups, ...mounts, ...interfaces];
 }
 
@@ -236,24 +318,11 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-function commandOf(pid: number): string {
+export function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8");
   } catch {
     return "";
-  }
-}
-
-/** Polls a condition, with a limit that only a hang reaches. */
-export async function until(
-  what: string,
-  done: () => boolean | Promise<boolean>,
-  limitMs = 60_000,
-): Promise<void> {
-  const deadline = performance.now() + limitMs;
-  while (!(await done())) {
-    if (performance.now() > deadline) throw new Error(`${what}: not within ${limitMs} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 

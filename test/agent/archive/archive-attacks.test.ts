@@ -2,12 +2,11 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { Agent } from "../agent.ts";
-import { unfinished } from "../files/files.ts";
-import { until } from "../until.ts";
-import { Archives, plain, treeOf } from "./archives.ts";
+import { expectNothingLeft } from "../files/files.ts";
+import { Archives, plain, streaming, treeOf } from "./archives.ts";
 import { archive, end, type Made, member, record, zipped } from "./tar-maker.ts";
 
 const MiB = 1024 * 1024;
@@ -66,23 +65,16 @@ const attacks: [what: string, ...members: Made[]][] = [
 
 describe("attacks by archives on an agent", () => {
   const outside = mkdtempSync(join(tmpdir(), "berth-outside-"));
-  let agent: Agent;
-  let archives: Archives;
-  let descriptors = 0;
-  beforeAll(async () => {
+  const agent = Agent.forBlock({ tree: "subreaper" });
+  const archives = new Archives(agent);
+  expectNothingLeft(agent, async () => {
     writeFileSync(join(outside, "kept"), "kept");
-    agent = await Agent.start({ tree: "subreaper" });
-    archives = new Archives(agent);
     await agent.sh(`echo outside > outside; chmod 666 outside; mkdir full; echo mine > full/mine`);
     await archives.put("warm", zipped(good), "application/gzip");
-    descriptors = agent.descriptors();
   });
-  afterAll(async () => {
-    await until("descriptors are back", () => agent.descriptors() <= descriptors + 2);
+  afterAll(() => {
     expect(readdirSync(outside)).toEqual(["kept"]);
-    expect(unfinished(agent)).toEqual([]);
     rmSync(outside, { recursive: true });
-    await agent.stop();
   });
   const pathOf = (name: string) => join(agent.workspace, name);
   const meant = (members: Made[]) =>
@@ -94,13 +86,8 @@ describe("attacks by archives on an agent", () => {
 
   test("[AR6] there are at least forty attacks, and their harmless parts are accepted", async () => {
     expect(attacks.length).toBeGreaterThanOrEqual(40);
-    const fine = archive(
-      good,
-      sub,
-      link("sub/l", "../good"),
-      link("s", "."),
-      hard("sub/h", "good"),
-    );
+    const links = [link("sub/l", "../good"), link("s", "."), hard("sub/h", "good")];
+    const fine = archive(good, sub, ...links);
     const put = await archives.put("fine", fine);
     expect(put.value, JSON.stringify(put)).toEqual({ entries: 5, bytes: 4 });
     expect(readFileSync(pathOf("fine/s/s/sub/l"), "utf8")).toBe("good");
@@ -140,9 +127,8 @@ describe("attacks by archives on an agent", () => {
       expect(put.code, JSON.stringify(put)).toBe("bad_archive");
     }
     expect((await archives.put("trap", archive(hard("h", "mine")))).code).toBe("bad_archive");
-    expect((await archives.put("trap", archive({ name: "to-mine", body: "new" }))).status).toBe(
-      200,
-    );
+    const replaced = await archives.put("trap", archive({ name: "to-mine", body: "new" }));
+    expect(replaced.status).toBe(200);
     expect(readFileSync(pathOf("trap/mine"), "utf8")).toBe("x\n");
     expect(readFileSync(pathOf("trap/to-mine"), "utf8")).toBe("new");
     expect(readFileSync(pathOf("outside"), "utf8")).toBe("outside\n");
@@ -177,9 +163,8 @@ describe("attacks by archives on an agent", () => {
     expect(put.error?.message).toContain("200 times");
     const small = zipped({ name: "fine", body: Buffer.alloc(8 * MiB) });
     expect((await archives.put("not-bombed", small, "application/gzip")).status).toBe(200);
-    const many = Buffer.concat(
-      Array.from({ length: 2048 }, () => member({ name: "./", type: "5" })),
-    );
+    const folders = Array.from({ length: 2048 }, () => member({ name: "./", type: "5" }));
+    const many = Buffer.concat(folders);
     let left = Math.ceil(limits.archiveEntriesMax / 2048) + 1;
     const body = new ReadableStream<Uint8Array>({
       pull(controller) {
@@ -187,11 +172,9 @@ describe("attacks by archives on an agent", () => {
         if (left < 0) controller.close();
       },
     });
-    const crowd = await archives.put("bombed", body, plain, { duplex: "half" } as RequestInit);
-    expect(crowd).toMatchObject({
-      code: "bad_archive",
-      error: { entries: limits.archiveEntriesMax },
-    });
+    const crowd = await archives.put("bombed", body, plain, streaming);
+    const error = { entries: limits.archiveEntriesMax };
+    expect(crowd).toMatchObject({ code: "bad_archive", error });
     expect(existsSync(pathOf("bombed"))).toBe(false);
     expect(agent.memoryKiB() - before).toBeLessThan(96 * 1024);
   });
@@ -212,9 +195,7 @@ describe("attacks by archives on an agent", () => {
           }
         },
       });
-      const put = await archives.put(`headers-${type}`, body, plain, {
-        duplex: "half",
-      } as RequestInit);
+      const put = await archives.put(`headers-${type}`, body, plain, streaming);
       expect(put.value).toEqual({ entries: 1, bytes: 4 });
       expect(peak - before).toBeLessThan(96 * 1024);
     },
@@ -224,10 +205,8 @@ describe("attacks by archives on an agent", () => {
     const global = member({ name: "g", type: "g", body: record("comment", "of a commit") });
     const xattr = { "SCHILY.xattr.user.x": "y".repeat(3000), comment: "=\n=" };
     const body = Buffer.concat([global, member({ name: "x", pax: xattr, body: "1" }), end]);
-    expect((await archives.put("records", Buffer.from(body))).value).toEqual({
-      entries: 1,
-      bytes: 1,
-    });
+    const put = await archives.put("records", Buffer.from(body));
+    expect(put.value).toEqual({ entries: 1, bytes: 1 });
     expect(treeOf(pathOf("records"), { times: false }).length).toBe(2);
   });
 });

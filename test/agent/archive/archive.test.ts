@@ -1,10 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { Agent } from "../agent.ts";
-import { codeOf, unfinished } from "../files/files.ts";
-import { until } from "../until.ts";
+import { codeOf, expectNothingLeft } from "../files/files.ts";
 import { Archives, plain, treeOf, types } from "./archives.ts";
 
 const MiB = 1024 * 1024;
@@ -15,21 +14,12 @@ const flags = {
 };
 
 describe("archives of an agent", () => {
-  let agent: Agent;
-  let archives: Archives;
-  let descriptors = 0;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree: "subreaper" });
-    archives = new Archives(agent);
+  const agent = Agent.forBlock({ tree: "subreaper" });
+  const archives = new Archives(agent);
+  expectNothingLeft(agent, async () => {
     await agent.sh("mkdir warm");
     for (const type of types)
       await archives.put(`warm-${type.slice(12)}`, await archives.bytes("warm", type), type);
-    descriptors = agent.descriptors();
-  });
-  afterAll(async () => {
-    await until("descriptors are back", () => agent.descriptors() <= descriptors + 2);
-    expect(unfinished(agent)).toEqual([]);
-    await agent.stop();
   });
   const pathOf = (name: string) => join(agent.workspace, name);
   const tar = (args: string[], input?: Buffer) =>
@@ -90,26 +80,16 @@ describe("archives of an agent", () => {
       const out = pathOf(`${name}-out`);
       mkdirSync(out);
       const bytes = await archives.bytes(name, type);
-      const untar = tar(
-        ["-x", "-p", "--warning=no-timestamp", "-f", "-", ...flags[type], "-C", out],
-        bytes,
-      );
+      const extract = ["-x", "-p", "--warning=no-timestamp", "-f", "-", ...flags[type], "-C", out];
+      const untar = tar(extract, bytes);
       expect([String(untar.stderr), untar.status]).toEqual(["", 0]);
       const before = withoutFifo(treeOf(pathOf(name)));
       expect(treeOf(out)).toEqual(before);
       for (const format of ["pax", "gnu", "ustar"]) {
         const more =
           format === "ustar" ? ["--exclude=large", "--exclude=nothing", "--exclude=n*n"] : [];
-        const args = [
-          "-c",
-          `--format=${format}`,
-          ...more,
-          "--exclude=fifo",
-          ...flags[type],
-          "-f",
-          "-",
-        ];
-        const packed = tar([...args, "-C", pathOf(name), "."]).stdout;
+        const args = ["-c", `--format=${format}`, ...more, "--exclude=fifo", ...flags[type]];
+        const packed = tar([...args, "-f", "-", "-C", pathOf(name), "."]).stdout;
         const put = await archives.put(`${name}-${format}`, packed, type);
         expect(put.error, JSON.stringify(put.error)).toBeUndefined();
         const got = treeOf(pathOf(`${name}-${format}`), { times: format === "pax" });
@@ -151,12 +131,9 @@ describe("archives of an agent", () => {
     expect((await archives.put("hollow", await archives.bytes("some"))).status).toBe(200);
     expect(statSync(pathOf("hollow")).ino).toBe(ino);
     expect(readFileSync(pathOf("hollow/thing/x"), "utf8")).toBe("x\n");
-    expect((await archives.put("missing/deep", await archives.bytes("some"))).code).toBe(
-      "file_not_found",
-    );
-    expect((await archives.put("twice.tar", await archives.bytes("some"))).code).toBe(
-      "not_a_folder",
-    );
+    const bytes = await archives.bytes("some");
+    expect((await archives.put("missing/deep", bytes)).code).toBe("file_not_found");
+    expect((await archives.put("twice.tar", bytes)).code).toBe("not_a_folder");
     expect(plain).toBe(types[0]);
   });
 });

@@ -1,29 +1,19 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { ErrorBody } from "../../../src/protocol/errors.ts";
 import type { ExecResult } from "../../../src/protocol/exec.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { Agent } from "../agent.ts";
-import { until } from "../until.ts";
+import { Agent, fenced } from "../agent.ts";
 
 describe("commands whose results are stored", () => {
-  let agent: Agent;
-  beforeAll(async () => {
-    agent = await Agent.start();
-  });
-  afterAll(() => agent.stop());
+  const agent = Agent.forBlock();
 
   const keep = (execId: string, command: string, more: object = {}, init: RequestInit = {}) =>
     agent.post({ execId, keep: true, command, ...more }, init);
   const fetchStored = (execId: string) => agent.request(`/v1/execs/${execId}`);
   const lines = (file: string) =>
     readFileSync(join(agent.workspace, file), "utf8").trim().split("\n");
-  const running = async () => {
-    const health = (await (await agent.request("/v1/health")).json()) as { running: number };
-    return health.running;
-  };
-  const isRunning = async () => (await running()) === 1;
 
   test("[K1] a repeated call and a request by id get the same bytes, and the command ran once", async () => {
     const first = await (await keep("once", "echo ran >> once; date +%N")).text();
@@ -39,11 +29,11 @@ describe("commands whose results are stored", () => {
     const command = "echo ran >> fifty; until [ -e go ]; do sleep 0.02; done; date +%N";
     const calls = Array.from({ length: 50 }, (_, n) =>
       (n % 5 === 4
-        ? until("it runs", isRunning).then(() => fetchStored("fifty"))
+        ? agent.untilRunning(1).then(() => fetchStored("fifty"))
         : keep("fifty", command)
       ).then((response) => response.text()),
     );
-    await until("it runs", isRunning);
+    await agent.untilRunning(1);
     await agent.sh("touch go");
     const answers = await Promise.all(calls);
     expect(lines("fifty")).toEqual(["ran"]);
@@ -53,7 +43,7 @@ describe("commands whose results are stored", () => {
 
   test("[K1] a call that joins a long command waits like its first caller, behind a heartbeat", async () => {
     const first = keep("long", "sleep 3; echo done");
-    await until("it runs", isRunning);
+    await agent.untilRunning(1);
     const joined = await fetchStored("long");
     expect(joined.headers.get("content-length")).toBeNull();
     const text = await joined.text();
@@ -66,21 +56,19 @@ describe("commands whose results are stored", () => {
     const command = (file: string) =>
       `echo $$ > ${file}; until [ -e end ]; do sleep 0.05; done; echo it`;
     const leave = new AbortController();
-    const continued = keep("left", command("kept"), {}, { signal: leave.signal });
-    const ended = agent.post(
-      { command: command("lost"), execId: "lost" },
-      { signal: leave.signal },
-    );
-    await until("both run", async () => (await running()) === 2);
+    const { signal } = leave;
+    const continued = keep("left", command("kept"), {}, { signal });
+    const ended = agent.post({ command: command("lost"), execId: "lost" }, { signal });
+    await agent.untilRunning(2);
     // Past the first heartbeat, from which on the agent notices a disconnect.
     await Promise.all([continued, ended]);
     leave.abort();
-    await until("one has ended", async () => (await running()) === 1);
+    await agent.untilRunning(1);
     await agent.sh("touch end");
     const answer = (await (await fetchStored("left")).json()) as ExecResult;
     expect(answer).toMatchObject({ exitCode: 0, stdout: "it\n" });
     expect((await fetchStored("lost")).status).toBe(404);
-    expect(await running()).toBe(0);
+    expect((await agent.health()).running).toBe(0);
   });
 
   test("[K3] a result that newer ones have evicted leaves its exit code", async () => {
@@ -118,17 +106,12 @@ describe("commands whose results are stored", () => {
   });
 
   test("[K6] a command that its lost lease ended returns that error to every request, and does not run again", async () => {
-    const fence = (fenced: number, drain: boolean) =>
-      agent.request("/v1/fence", {
-        method: "POST",
-        body: JSON.stringify({ fence: fenced, drain, waitMs: 10_000 }),
-      });
     const command = "echo ran >> fenced; sleep 1000";
-    const first = keep("fenced", command, {}, { headers: { "berth-fence": "5" } });
-    await until("it runs", isRunning);
+    const first = keep("fenced", command, {}, fenced(5));
+    await agent.untilRunning(1);
     const joined = fetchStored("fenced");
-    expect(await (await fence(6, true)).json()).toEqual({ fence: 6, left: 0 });
-    const repeated = keep("fenced", command, {}, { headers: { "berth-fence": "6" } });
+    expect(await agent.raiseFence(6, true)).toEqual({ fence: 6, left: 0 });
+    const repeated = keep("fenced", command, {}, fenced(6));
     for (const answer of await Promise.all([first, joined, repeated])) {
       expect(answer.status).toBe(502);
       expect(((await answer.json()) as ErrorBody).error).toMatchObject({

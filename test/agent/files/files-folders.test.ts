@@ -9,27 +9,17 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { Agent } from "../agent.ts";
-import { until } from "../until.ts";
-import { Files, unfinished } from "./files.ts";
+import { expectNothingLeft, Files } from "./files.ts";
 
 describe("folders of files of an agent", () => {
-  let agent: Agent;
-  let files: Files;
-  let descriptors = 0;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree: "subreaper" });
-    files = new Files(agent);
+  const agent = Agent.forBlock({ tree: "subreaper" });
+  const files = new Files(agent);
+  expectNothingLeft(agent, async () => {
     await files.put("warm", "");
     await files.get("warm");
-    descriptors = agent.descriptors();
-  });
-  afterAll(async () => {
-    await until("descriptors are back", () => agent.descriptors() <= descriptors + 2);
-    expect(unfinished(agent)).toEqual([]);
-    await agent.stop();
   });
   const pathOf = (name: string) => join(agent.workspace, name);
 
@@ -51,14 +41,9 @@ describe("folders of files of an agent", () => {
   });
 
   test("[I8] a tree deeper than any path is removed while other calls run", async () => {
-    const made = await agent.exec({
-      argv: [
-        "perl",
-        "-e",
-        'mkdir "deep"; chdir "deep"; for (1..3000) { mkdir "d"; chdir "d" } print "made"',
-      ],
-      timeoutMs: 50_000,
-    });
+    const script =
+      'mkdir "deep"; chdir "deep"; for (1..3000) { mkdir "d"; chdir "d" } print "made"';
+    const made = await agent.exec({ argv: ["perl", "-e", script], timeoutMs: 50_000 });
     expect(made.stdout).toBe("made");
     expect((await files.remove("deep", { recursive: true })).value).toEqual({ removed: 3001 });
     expect(existsSync(pathOf("deep"))).toBe(false);
@@ -71,29 +56,15 @@ describe("folders of files of an agent", () => {
     const complete = (await files.list("l", { depth: 9 })).value;
     expect(complete?.nextCursor).toBe(null);
     const names = complete?.files.map(({ path }) => path.slice(pathOf("l/").length));
-    expect(names).toEqual([
-      "B",
-      "a",
-      "a/1",
-      "a/x",
-      "a/x/2",
-      "a.txt",
-      "b",
-      "b/3",
-      "link",
-      "ü",
-      "\ufffd",
-    ]);
+    const below = ["a/1", "a/x", "a/x/2"];
+    expect(names).toEqual(["B", "a", ...below, "a.txt", "b", "b/3", "link", "ü", "\ufffd"]);
     expect(Buffer.from(complete?.files.at(-1)?.pathBase64 ?? "", "base64").at(-1)).toBe(255);
     expect(complete?.files[8]).toMatchObject({ kind: "link", target: "a" });
     for (const limit of [1, 2, 3, 10, 11]) {
       const paged: unknown[] = [];
-      for (let cursor: string | null = ""; cursor !== null; ) {
-        const more: Record<string, string> = cursor === "" ? {} : { cursor };
-        const page = (await files.list("l", { depth: 9, limit, ...more })).value;
-        expect(page?.files.length).toBeLessThanOrEqual(limit);
-        paged.push(...(page?.files ?? []));
-        cursor = page?.nextCursor ?? null;
+      for await (const page of files.pages("l", { depth: 9, limit })) {
+        expect(page.length).toBeLessThanOrEqual(limit);
+        paged.push(...page);
       }
       expect(paged).toEqual(complete?.files);
     }
@@ -108,18 +79,15 @@ describe("folders of files of an agent", () => {
     let longest = 0;
     let done = false;
     const asking = (async () => {
-      for (; !done; ) {
+      while (!done) {
         const began = performance.now();
         await files.stat("warm");
         longest = Math.max(longest, performance.now() - began);
       }
     })();
     const seen: string[] = [];
-    for (let cursor: string | null = ""; cursor !== null; ) {
-      const more: Record<string, string> = cursor === "" ? {} : { cursor };
-      const page = await files.list("many", { limit: limits.fileListPageMax, ...more });
-      seen.push(...(page.value?.files.map(({ path }) => path) ?? []));
-      cursor = page.value?.nextCursor ?? null;
+    for await (const page of files.pages("many", { limit: limits.fileListPageMax })) {
+      seen.push(...page.map(({ path }) => path));
     }
     expect(seen.length).toBe(count);
     expect(new Set(seen).size).toBe(count);
@@ -131,10 +99,8 @@ describe("folders of files of an agent", () => {
   });
 
   test("[I11] folders are created, with missing parents if the call says so", async () => {
-    expect(await files.mkdir({ path: "f1", mode: "700" })).toMatchObject({
-      status: 201,
-      value: { kind: "folder", mode: "700", path: pathOf("f1") },
-    });
+    const value = { kind: "folder", mode: "700", path: pathOf("f1") };
+    expect(await files.mkdir({ path: "f1", mode: "700" })).toMatchObject({ status: 201, value });
     expect(await files.mkdir({ path: "f1" })).toMatchObject({ status: 409, code: "file_exists" });
     expect((await files.mkdir({ path: "f1", parents: true })).status).toBe(200);
     expect((await files.mkdir({ path: "f1/2/3" })).code).toBe("file_not_found");
@@ -155,9 +121,7 @@ describe("folders of files of an agent", () => {
     expect((await files.move({ from: "alias", to: "other" })).value?.kind).toBe("link");
     await files.mkdir({ path: "folder" });
     expect((await files.move({ from: "folder", to: "folder/in" })).code).toBe("bad_request");
-    expect((await files.move({ from: "nothing", to: "x" })).error).toMatchObject({
-      code: "file_not_found",
-      field: "from",
-    });
+    const missing = { code: "file_not_found", field: "from" };
+    expect((await files.move({ from: "nothing", to: "x" })).error).toMatchObject(missing);
   });
 });

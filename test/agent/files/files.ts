@@ -1,11 +1,14 @@
 /**
  * Calls the file routes of a real agent in tests, and checks each response against its schema.
  */
+import { once } from "node:events";
 import { readdirSync, readlinkSync } from "node:fs";
-import { expect } from "vitest";
+import { connect, type Socket } from "node:net";
+import { afterAll, beforeAll, expect } from "vitest";
 import type { z } from "zod";
 import { errorBodySchema } from "../../../src/protocol/errors.ts";
 import { fileSchema, filesSchema, removedSchema } from "../../../src/protocol/file.ts";
+import { until } from "../../until.ts";
 import type { Agent } from "../agent.ts";
 import { completeCall } from "../checked-call.ts";
 
@@ -51,6 +54,17 @@ export class Files {
     return read(this.agent.request(`/v1/files/list?${queryOf({ path, ...more })}`), filesSchema);
   }
 
+  /** All pages of a list, each with the cursor of the one before. */
+  async *pages(path: string, options: Query) {
+    let more: { cursor?: string } | undefined = {};
+    while (more !== undefined) {
+      const { value } = await this.list(path, { ...options, ...more });
+      yield value?.files ?? [];
+      const cursor = value?.nextCursor ?? null;
+      more = cursor === null ? undefined : { cursor };
+    }
+  }
+
   mkdir(call: Record<string, unknown>) {
     return read(this.#post("mkdir", call), fileSchema);
   }
@@ -64,6 +78,27 @@ export class Files {
     const body = completeCall(path, JSON.stringify(call));
     return this.agent.request(path, { method: "POST", body });
   }
+}
+
+/**
+ * Checks after the tests of a block that no descriptor and nothing unfinished is left. `warmUp` opens first what the agent
+ * keeps open. Returns a function that waits until all other descriptors are closed.
+ */
+export function expectNothingLeft(
+  agent: Agent,
+  warmUp: () => Promise<unknown>,
+): () => Promise<void> {
+  let descriptors = 0;
+  const closed = () => until("all are closed", () => agent.descriptors() <= descriptors + 2);
+  beforeAll(async () => {
+    await warmUp();
+    descriptors = agent.descriptors();
+  });
+  afterAll(async () => {
+    await closed();
+    expect(unfinished(agent)).toEqual([]);
+  });
+  return closed;
 }
 
 /** Lists what is being written below the workspace: files without a name, and temporary names. */
@@ -81,6 +116,16 @@ function leadsTo(link: string): string {
   } catch {
     return "";
   }
+}
+
+/** Downloads something, and reads only its beginning. */
+export async function unread({ port, secret }: Agent, path: string): Promise<Socket> {
+  const socket = connect(port, "127.0.0.1");
+  const head = `host: agent\r\nauthorization: Bearer ${secret}\r\naccept: */*\r\n\r\n`;
+  socket.write(`GET ${path} HTTP/1.1\r\n${head}`);
+  await once(socket, "data");
+  socket.pause();
+  return socket;
 }
 
 export function queryOf(query: Query): string {

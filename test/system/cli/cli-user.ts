@@ -6,8 +6,13 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { afterAll, expect } from "vitest";
 import { root } from "../../../container/launch/paths.js";
+import { connect, type ListedSandbox, type SandboxHandle } from "../../../src/client/index.ts";
+import type { Sandbox } from "../../../src/protocol/sandbox.ts";
+import { until } from "../../until.ts";
 import { cleanEnvironment, type RunningServer } from "../server.ts";
+import { useSharedServer } from "../shared-server.ts";
 
 const exitTimeoutMs = 140_000;
 const main = join(root, "src/cli/main.ts");
@@ -88,11 +93,26 @@ export class CliUser implements Disposable {
     child.once("close", () => this.#running.delete(child));
     child.stdin.on("error", () => {});
     child.stdin.end(input ?? "");
-    return { child, ended: waitForExit(child) };
+    const printed = collectOutput(child);
+    return { child, printed, ended: waitForExit(child, printed) };
   }
 
   async berth(args: string[], options: RunOptions = {}): Promise<CliResult> {
     return await this.start(args, options).ended;
+  }
+
+  /** The result of a command that must succeed without a message. */
+  async output(args: string[], options: RunOptions = {}): Promise<string> {
+    const { code, stdout, stderr } = await this.berth(args, options);
+    expect({ code, stderr }, args.join(" ")).toEqual({ code: 0, stderr: "" });
+    return stdout;
+  }
+
+  /** The message of a command that must fail without a result. */
+  async failure(args: string[], options: RunOptions = {}): Promise<string> {
+    const { code, stdout, stderr } = await this.berth(args, options);
+    expect({ code, stdout }, args.join(" ")).toEqual({ code: 1, stdout: "" });
+    return stderr;
   }
 
   /** The document printed with `--json`; fails unless the exit code is the given one. */
@@ -115,26 +135,65 @@ export class CliUser implements Disposable {
   }
 }
 
-export type StartedCommand = { child: ChildProcess; ended: Promise<CliResult> };
+/** A user of the shared server for all tests of a file, cleaned up after the last one. */
+export async function useCliUser() {
+  const server = await useSharedServer();
+  const user = new CliUser(server);
+  const client = connect(server);
+  afterAll(async () => {
+    user[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+  });
+  return {
+    server,
+    user,
+    /** The sandbox of a checkout, created by a first run there. */
+    sandboxOf: async (cwd: string): Promise<SandboxHandle> => {
+      const { stdout } = await user.berth(["exec", "--json", "--", "true"], { cwd });
+      return client.sandbox(JSON.parse(stdout).sandbox);
+    },
+    /** The sandbox of a checkout, ready to use. */
+    start: async (cwd: string, ...args: string[]): Promise<Sandbox> =>
+      (await user.json<{ sandbox: Sandbox }>(["start", "--wait", ...args], { cwd })).sandbox,
+    /** All sandboxes of the user. */
+    listSandboxes: async (): Promise<ListedSandbox[]> => (await client.list()).sandboxes,
+  };
+}
 
-function waitForExit(child: ChildProcess): Promise<CliResult> {
-  let stdout = "";
-  let stderr = "";
-  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
-    stdout += text;
+/** No holder, no waiter, no process. */
+export async function expectNothingLeft(sandbox: SandboxHandle): Promise<void> {
+  await until("the lease is free", async () => {
+    const { state, waiterCount } = await sandbox.lease();
+    return state === "free" && waiterCount === 0;
   });
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-    stderr += text;
-  });
+  expect((await sandbox.processes({ state: "running" })).processes).toEqual([]);
+}
+
+/** `printed`: what it has written so far. */
+export type StartedCommand = { child: ChildProcess; printed: Printed; ended: Promise<CliResult> };
+
+type Printed = { stdout: string; stderr: string };
+
+function collectOutput(child: ChildProcess): Printed {
+  const printed = { stdout: "", stderr: "" };
+  for (const stream of ["stdout", "stderr"] as const) {
+    child[stream]?.setEncoding("utf8").on("data", (text: string) => {
+      printed[stream] += text;
+    });
+  }
+  return printed;
+}
+
+function waitForExit(child: ChildProcess, printed: Printed): Promise<CliResult> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       child.kill("SIGKILL");
-      reject(new Error(`berth does not exit; it printed: ${stdout}${stderr}`));
+      reject(new Error(`berth does not exit; it printed: ${printed.stdout}${printed.stderr}`));
     }, exitTimeoutMs);
     child.once("error", reject);
     child.once("close", (code, signal) => {
       clearTimeout(timer);
-      resolve({ code, signal, stdout, stderr });
+      resolve({ code, signal, ...printed });
     });
   });
 }

@@ -15,12 +15,11 @@ import {
 } from "../../agent/sandbox-server.ts";
 import { Viewer as AgentViewer } from "../../agent/terminals/terminal-socket.ts";
 import { endTerminal, openTerminal, script, terminalNow } from "../../agent/terminals/terminals.ts";
-import { until as untilAtAgent } from "../../agent/until.ts";
+import { until } from "../../until.ts";
 import { echoOf, open, serve, upgrade } from "../api/ports-server.ts";
 import { Viewer } from "../browser/viewer.ts";
 import { alive, processesNaming } from "../processes.ts";
 import { type Server, startServer } from "../server.ts";
-import { until } from "../until.ts";
 
 const { socketTimeoutMs: socketSilenceMs, socketPingMs } = limits;
 /** Far beyond; only a hang gets there. */
@@ -122,13 +121,9 @@ describe.concurrent("keepalive of WebSockets, at the agent", () => {
     return work.idleMs;
   };
   const closedForSilence = async (viewer: AgentViewer) => {
-    await untilAtAgent(
-      "the mute viewer is closed",
-      () => viewer.closed !== undefined,
-      closedWithinMs,
-    );
+    await until("the mute viewer is closed", () => viewer.closed !== undefined, closedWithinMs);
     // It was pinged as often as fits into its time, and got no close frame.
-    expect(viewer.closed?.code).toBeUndefined();
+    expect(viewer.closed?.code).toBe(1006);
     expect(viewer.pings).toBeGreaterThanOrEqual(Math.floor(socketSilenceMs / socketPingMs) - 1);
   };
 
@@ -146,7 +141,7 @@ describe.concurrent("keepalive of WebSockets, at the agent", () => {
     expect([await viewers("quiet"), await viewers("prints")]).toEqual([2, 3]);
     await Promise.all([
       ...Object.values(mute).map(closedForSilence),
-      untilAtAgent(
+      until(
         "the mute connection to the port is closed",
         () => portSocket.isClosed(),
         closedWithinMs,
@@ -163,7 +158,7 @@ describe.concurrent("keepalive of WebSockets, at the agent", () => {
     expect(back.frames[0]).toMatchObject({ type: "ready", offset: mute.prints.offset });
     expect(await idleMs()).toBe(0);
     await Promise.all([back, ...Object.values(alive)].map((viewer) => viewer.close()));
-    await untilAtAgent("nothing keeps it busy", async () => (await idleMs()) > 0);
+    await until("nothing keeps it busy", async () => (await idleMs()) > 0);
   }, 300_000);
 
   /** To a server in the sandbox; after the handshake it hears and says nothing. */
@@ -186,7 +181,7 @@ describe.concurrent("keepalive of WebSockets, at the agent", () => {
       closed = true;
     });
     socket.write(lines.join("\r\n"));
-    await untilAtAgent("the connection to the port is open", () => head.includes("\r\n\r\n"));
+    await until("the connection to the port is open", () => head.includes("\r\n\r\n"));
     expect(head).toMatch(/^HTTP\/1\.1 101 /);
     return { isClosed: () => closed };
   }
