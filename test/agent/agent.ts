@@ -12,15 +12,23 @@ import {
   readFileSync,
   rmSync,
 } from "node:fs";
+import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { expect } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import { singleThreadedBun } from "../../container/engine/jail/bun-options.ts";
 import type { ErrorBody } from "../../src/protocol/errors.ts";
 import type { ExecInput, ExecResult } from "../../src/protocol/exec.ts";
+import {
+  type AgentHealth,
+  type AgentWork,
+  agentFencedSchema,
+  agentHealthSchema,
+  agentWorkSchema,
+} from "../../src/protocol/internal/agent.ts";
+import { until } from "../until.ts";
 import { completeCall } from "./checked-call.ts";
 import { processesWith } from "./environment.ts";
-import { until } from "./until.ts";
 
 /** USER_HZ: the same on every Linux that Node runs on. */
 const ticksPerSecond = 100;
@@ -52,33 +60,46 @@ type Options = {
 export class Agent {
   readonly secret = randomBytes(24).toString("hex");
   readonly startId = randomBytes(8).toString("hex");
-  readonly workspace = mkdtempSync(join(tmpdir(), "berth-agent-"));
+  workspace = "";
   /** Instead of /run. Only the agent can write there, if commands run as another user. */
-  readonly run: string;
+  run = "";
   /** A variable of everything that the agent runs, by which the check finds what is left. */
   readonly mark = `mark${randomBytes(8).toString("hex")}`;
-  readonly process: ChildProcess;
+  process!: ChildProcess;
   port = 0;
   incarnation = "";
   tree = "";
   log = "";
 
   static async start(options: Options = {}): Promise<Agent> {
-    const agent = new Agent(options);
-    // A test that fails must not leave an agent behind either.
-    const end = () => agent.process.kill("SIGTERM");
-    process.once("exit", end);
-    agent.process.once("exit", () => process.off("exit", end));
-    try {
-      Object.assign(agent, JSON.parse(await agent.#firstLine()));
-    } catch (error) {
-      agent.#removeFolders();
-      throw error;
-    }
+    const agent = new Agent();
+    await agent.#start(options);
     return agent;
   }
 
-  private constructor(options: Options) {
+  /** An agent that starts before the tests of the calling block, and stops after them. */
+  static forBlock(options: Options = {}): Agent {
+    const agent = new Agent();
+    beforeAll(() => agent.#start(options));
+    afterAll(() => agent.stop());
+    return agent;
+  }
+
+  private constructor() {}
+
+  async #start(options: Options): Promise<void> {
+    this.#spawn(options);
+    endWithThisProcess(this.pid);
+    try {
+      Object.assign(this, JSON.parse(await this.#firstLine()));
+    } catch (error) {
+      this.#removeFolders();
+      throw error;
+    }
+  }
+
+  #spawn(options: Options): void {
+    this.workspace = mkdtempSync(join(tmpdir(), "berth-agent-"));
     chmodSync(this.workspace, 0o777);
     const { tree, env, ownEnv = {}, ownCwd = "/", ownUid, viaEntry = false } = options;
     this.run = options.run ?? newRun(ownUid);
@@ -164,6 +185,27 @@ export class Agent {
     return { status: response.status, ...((await response.json()) as ErrorBody) };
   }
 
+  /** Raises the fence as the object does. With `drain` it ends what runs below it. */
+  async raiseFence(fence: number, drain: boolean, waitMs = drain ? 20_000 : 0) {
+    const body = JSON.stringify({ fence, drain, waitMs });
+    const response = await this.request("/v1/fence", { method: "POST", body });
+    expect(response.status).toBe(200);
+    return agentFencedSchema.parse(await response.json());
+  }
+
+  async health(): Promise<AgentHealth> {
+    return agentHealthSchema.parse(await (await this.request("/v1/health")).json());
+  }
+
+  async work(): Promise<AgentWork> {
+    return agentWorkSchema.parse(await (await this.request("/v1/work")).json());
+  }
+
+  /** Waits until so many commands run. */
+  untilRunning(count: number): Promise<void> {
+    return until(`${count} run`, async () => (await this.health()).running === count);
+  }
+
   /** Processes that the agent's commands started and that still run. */
   left(): number[] {
     return processesWith(`BERTH_TEST_MARK=${this.mark}`);
@@ -200,6 +242,11 @@ export class Agent {
     return childrenOf(this.pid).filter((pid) => stateOf(pid) === "Z").length;
   }
 
+  /** Stops an agent that its test has not ended itself, also when the test fails: `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.process.exitCode === null && this.process.signalCode === null) await this.stop();
+  }
+
   /** Ends the agent as the platform does, and checks that nothing is left of it. */
   async stop(): Promise<void> {
     this.process.kill("SIGTERM");
@@ -234,6 +281,31 @@ export class Agent {
       this.process.once("exit", () => reject(new Error(`the agent ended: ${this.log}`)));
     });
   }
+}
+
+/** Reads the ids of agents, and ends those that still run when its input ends. */
+const guardScript = `while read pid; do pids="$pids $pid"; done
+  for pid in $pids; do case $(readlink /proc/$pid/exe) in "$0"*) kill $pid;; esac; done`;
+
+let guard: ChildProcess | undefined;
+
+/**
+ * Ends an agent when this process ends, however that happens. A parent-death signal cannot do this, because the kernel
+ * clears it when the agent changes its rights.
+ */
+function endWithThisProcess(pid: number): void {
+  if (guard === undefined) {
+    const stdio = ["pipe", "ignore", "ignore"] as const;
+    guard = spawn("sh", ["-c", guardScript, binary], { stdio: [...stdio], detached: true });
+    guard.unref();
+    (guard.stdin as Socket).unref();
+  }
+  guard.stdin?.write(`${pid}\n`);
+}
+
+/** The options of a request under a lease. */
+export function fenced(fence: number): { headers: Record<string, string> } {
+  return { headers: { "berth-fence": String(fence) } };
 }
 
 /** A folder like /run: it belongs to the agent's user, and everybody can read it. */

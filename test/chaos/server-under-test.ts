@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { alive, type ProcessInfo, processesNaming } from "../system/processes.ts";
 import { type Server, startServer } from "../system/server.ts";
-import { until } from "../system/until.ts";
+import { until } from "../until.ts";
 import { Relay } from "./relay.ts";
 
 const diskBytes = 768 * 1024 * 1024;

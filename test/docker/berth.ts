@@ -13,7 +13,7 @@ import { contractSizes } from "../contract/sizes.ts";
 import { otherKey } from "../system/api/contract-world.ts";
 import { alive, treeOf } from "../system/processes.ts";
 import { cleanEnvironment, type Said, Server } from "../system/server.ts";
-import { until } from "../system/until.ts";
+import { until } from "../until.ts";
 import { Docker } from "./docker.js";
 
 type DockerFacts = {

@@ -1,7 +1,7 @@
 /** The lifecycle of a sandbox in a real container: isolation, snapshots, loss and recovery. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Server } from "../system/server.ts";
-import { until } from "../system/until.ts";
+import { until } from "../until.ts";
 import {
   type BerthHome,
   containerRunning,
@@ -29,6 +29,13 @@ const savedTrees = () =>
   docker.lines("images", "--format", "{{.Repository}}", "workerd-container-snap-*");
 const incarnationOf = async (id: string) => String((await viewOf(id)).incarnation);
 const containerOf = async (id: string) => containerRunning(home, await incarnationOf(id));
+
+const untilRestartEnds = (startId: string | undefined) =>
+  until("Docker restarts it, and it ends", () => {
+    const restarted = containersOf(home).filter((container) => container.startId === startId);
+    const exits = restarted.filter(({ restarts, state }) => restarts === 1 && state === "exited");
+    return exits.some(({ exitCode }) => exitCode === 0);
+  });
 
 beforeAll(async () => {
   home = newHome();
@@ -154,28 +161,15 @@ describe("a sandbox in a real container", () => {
       const before = await incarnationOf(id);
       const { pid, startId } = await containerOf(id);
       process.kill(pid, "SIGKILL");
-      const restarted = () =>
-        containersOf(home).filter((container) => container.startId === startId);
-      await until("Docker restarts it, and it ends", () =>
-        restarted().some(
-          ({ restarts, state, exitCode }) => restarts === 1 && state === "exited" && exitCode === 0,
-        ),
-      );
+      await untilRestartEnds(startId);
       await server.exec(id, "true");
       await until("it runs", async () => (await server.exec(id, "true")).status === 200);
       expect((await incarnationOf(id)).split(".")[0]).not.toBe(before.split(".")[0]);
-      expect(restarted()).toEqual([]);
+      expect(containersOf(home).filter((container) => container.startId === startId)).toEqual([]);
       expect(await outputOf(id, "ls")).toBe("");
       const second = await containerOf(id);
       process.kill(second.pid, "SIGKILL");
-      await until("Docker restarts it, and it ends", () =>
-        containersOf(home).some(
-          (container) =>
-            container.startId === second.startId &&
-            container.restarts === 1 &&
-            container.state === "exited",
-        ),
-      );
+      await untilRestartEnds(second.startId);
       expect((await call("DELETE", id)).body).toMatchObject({ state: "destroyed" });
       const left = containersOf(home).filter((container) => container.startId === second.startId);
       expect(left.filter(({ state }) => state !== "exited")).toEqual([]);

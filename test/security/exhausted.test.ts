@@ -1,32 +1,23 @@
 /** Sandboxes that use up a resource: calls get an error that says so, and no other sandbox has less of it. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { identities } from "../engine/test-engine.ts";
-import { until } from "../system/until.ts";
-import { Attacked } from "./attacked-server.ts";
+import { until } from "../until.ts";
+import { Attacked, post } from "./attacked-server.ts";
 
 const MiB = 1024 * 1024;
 
 describe.each(identities())("what a sandbox takes all of, Berth being %s", (as) => {
-  let berth: Attacked;
+  const berth = Attacked.shared(
+    { BERTH_ENGINE_PROCESSES_MAX: "100", BERTH_ENGINE_MEMORY_MAX: String(256 * MiB) },
+    as,
+  );
   let id: string;
   let incarnation: unknown;
   const pathOf = (path: string) => `/v1/sandboxes/${id}${path}`;
 
-  beforeAll(async () => {
-    const env = {
-      BERTH_ENGINE_PROCESSES_MAX: "100",
-      BERTH_ENGINE_MEMORY_MAX: String(256 * MiB),
-    };
-    berth = await Attacked.start(env, as);
-  });
-
   beforeEach(async () => {
     id = await berth.create();
     ({ incarnation } = await berth.ok("GET", pathOf("")));
-  });
-
-  afterAll(async () => {
-    expect(await berth.end()).toEqual([]);
   });
 
   /** A process of the sandbox that says `full` when it is, and stays so until it is ended. */
@@ -52,8 +43,7 @@ describe.each(identities())("what a sandbox takes all of, Berth being %s", (as) 
     const all = async () => {
       const outcomes: Record<string, unknown> = {};
       for (const [name, [path, call]] of Object.entries(begins)) {
-        const body = JSON.stringify(call);
-        const answer = await berth.send({ method: "POST", path: pathOf(path), body });
+        const answer = await berth.send(post(pathOf(path), call));
         outcomes[name] = answer.body.error?.code ?? answer.body.exitCode ?? answer.status;
       }
       return outcomes;
@@ -71,12 +61,11 @@ time.sleep(600)
       expect(await all()).toEqual(Object.fromEntries(refused));
     });
     // Its dead are collected a moment after it has ended.
-    await until(
-      "there is room",
-      async () =>
-        (await berth.exec(id, { command: "sleep 0.1 & ls | wc -l" }).catch(() => null))
-          ?.exitCode === 0,
-    );
+    const fork = { command: "sleep 0.1 & ls | wc -l" };
+    await until("there is room", async () => {
+      const result = await berth.exec(id, fork).catch(() => undefined);
+      return result?.exitCode === 0;
+    });
     expect(await all()).toEqual({
       ...{ "a command": 0, "a program": 0, "a process": 201 },
       ...{ "a session": 201, "a terminal": 201, "a clone": 200 },
@@ -92,9 +81,8 @@ time.sleep(600)
     );
     if (as !== "root") return;
     // What is born in the very first moment too.
-    const { stdout } = await berth.exec(id, {
-      command: `${readScore} & ${readScore} & ${readScore} & wait`,
-    });
+    const command = `${readScore} & ${readScore} & ${readScore} & wait`;
+    const { stdout } = await berth.exec(id, { command });
     const ranks = stdout.split("\n").filter(Boolean).map(Number);
     expect(ranks).toHaveLength(3);
     expect(Math.min(...ranks)).toBeGreaterThanOrEqual(750);
@@ -110,11 +98,7 @@ time.sleep(600)
 `;
     await whileFull(many, async () => {
       for (let n = 0; n < 5; n += 1) {
-        await berth.send({
-          method: "POST",
-          path: pathOf("/exec"),
-          body: '{"command":"seq 10000"}',
-        });
+        await berth.send(post(pathOf("/exec"), { command: "seq 10000" }));
       }
     });
     expect((await berth.exec(id, { command: "echo here" })).stdout).toBe("here\n");
@@ -149,8 +133,7 @@ time.sleep(600)
 `;
     const call = { id: "two", cols: 80, rows: 24 };
     await whileFull(full, async () => {
-      const body = JSON.stringify(call);
-      const refused = await berth.send({ method: "POST", path: pathOf("/terminals"), body });
+      const refused = await berth.send(post(pathOf("/terminals"), call));
       expect(refused.body.error?.code).toBe("unavailable");
       await berth.ok("POST", `/v1/sandboxes/${neighbour}/terminals`, call);
     });

@@ -1,11 +1,10 @@
 /** Random calls of every route, made from its schema: never a 5xx, always the contract's form, and Berth continues. */
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { errors } from "../../src/protocol/error-codes.ts";
 import { type VerbName, type VerbRow, verbs } from "../../src/protocol/verbs.ts";
-import { until } from "../system/until.ts";
-import type { Answered, Sent } from "./attacked-server.ts";
-import { Attacked } from "./attacked-server.ts";
+import { until } from "../until.ts";
+import { type Answered, Attacked, post, type Sent } from "./attacked-server.ts";
 import { randomCall } from "./random-calls.ts";
 import type { CallParts } from "./routes.ts";
 
@@ -21,23 +20,18 @@ const all = Object.keys(verbs) as VerbName[];
 const streams: VerbName[] = ["watchFiles", "processLogs", "listEvents", "listTenantEvents"];
 
 describe("random calls", () => {
-  let berth: Attacked;
+  const berth = Attacked.shared();
   let id: string;
   let sent = 0;
   const sentOf = new Map<string, number>();
   const accepted = new Map<string, number>();
 
   beforeAll(async () => {
-    berth = await Attacked.start();
     id = await berth.create({ idleTimeoutMs: 600_000 });
   });
 
-  afterAll(async () => {
-    expect(await berth.end()).toEqual([]);
-  });
-
   /** A random call may have taken the lease, which would block the others. */
-  const freed = async () => {
+  const freeLease = async () => {
     const path = `/v1/sandboxes/${id}/lease?break=true&reason=over`;
     await berth.send({ method: "DELETE", path });
     await until("the lease is free", async () => {
@@ -48,7 +42,7 @@ describe("random calls", () => {
   /** What the calls are sent to: they may have ended it. */
   const makeParts = async (name: VerbName): Promise<CallParts> => {
     const of = (tail: string) => `/v1/sandboxes/${id}${tail}`;
-    await freed();
+    await freeLease();
     await berth.ok("POST", of("/start"));
     await berth.exec(id, { command: "echo text > sample" });
     await berth.ok("PUT", "/v1/plans/mine", {});
@@ -59,7 +53,7 @@ describe("random calls", () => {
     const argv = ["sh", "-c", "echo out; echo err >&2; exec sleep 600"];
     const process = await berth.ok("POST", of("/processes"), { argv });
     await berth.ok("POST", of("/terminals"), { id: "somebodys" });
-    await berth.send({ method: "POST", path: of("/sessions"), body: '{"id":"somebodys"}' });
+    await berth.send(post(of("/sessions"), { id: "somebodys" }));
     const { checkpoints } = (await berth.ok("GET", of("/checkpoints"))) as {
       checkpoints: { id: string }[];
     };
@@ -73,14 +67,14 @@ describe("random calls", () => {
   };
 
   /** What holds for one call only: the token of a lease, the version of the metadata. */
-  const lived = async (name: VerbName, { headers = {} }: Sent) => {
+  const currentHeaders = async (name: VerbName, { headers = {} }: Sent) => {
     const of = (tail: string) => `/v1/sandboxes/${id}${tail}`;
     if (name === "replaceMetadata" && headers["if-match"] === '"0"') {
       return { "if-match": `"${(await berth.ok("GET", of("/metadata"))).version}"` };
     }
     if (!/^(renew|release)Lease$/.test(name) || headers["berth-lease"] !== "no-lease-of-anybody")
       return {};
-    await freed();
+    await freeLease();
     return { "berth-lease": String((await berth.ok("POST", of("/lease"), {})).token) };
   };
 
@@ -102,7 +96,7 @@ describe("random calls", () => {
         // This one ends it, and the others are to have one.
         const target = name === "destroySandbox" ? await berth.create({ start: false }) : id;
         const path = call.path.replace(id, target);
-        const headers = { ...call.headers, ...(await lived(name, call)) };
+        const headers = { ...call.headers, ...(await currentHeaders(name, call)) };
         const answer = await berth.send({ ...call, path, headers, leaves });
         sent += 1;
         sentOf.set(name, (sentOf.get(name) ?? 0) + 1);
@@ -110,18 +104,14 @@ describe("random calls", () => {
         expect(verdictOn(answer)).toBe("well");
       }),
       {
-        numRuns: runs,
-        seed,
-        endOnFailure: true,
-        interruptAfterTimeLimit: 20_000,
-        markInterruptAsFailure: false,
+        ...{ numRuns: runs, seed, endOnFailure: true },
+        ...{ interruptAfterTimeLimit: 20_000, markInterruptAsFailure: false },
       },
     );
-    for (const { id: made } of (await berth.ok("GET", "/v1/sandboxes")).sandboxes as {
-      id: string;
-    }[]) {
-      if (made !== id)
-        await berth.send({ method: "DELETE", path: `/v1/sandboxes/${made}?force=true` });
+    const { sandboxes } = await berth.ok("GET", "/v1/sandboxes");
+    for (const { id: made } of sandboxes as { id: string }[]) {
+      if (made === id) continue;
+      await berth.send({ method: "DELETE", path: `/v1/sandboxes/${made}?force=true` });
     }
   });
 
@@ -133,7 +123,7 @@ describe("random calls", () => {
     expect(all.filter((name) => !accepted.has(name))).toEqual([]);
     expect(well).toBeGreaterThan(sent / 4);
     expect(well).toBeLessThan(sent);
-    await freed();
+    await freeLease();
     const { state } = await berth.ok("POST", `/v1/sandboxes/${id}/start`);
     expect(["running", "starting"]).toContain(state);
     const ran = await berth.exec(id, { command: "echo works" });

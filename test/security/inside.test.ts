@@ -1,11 +1,11 @@
 /** Commands that attack from inside a sandbox: their agent, Berth, the machine and a neighbour, who must go on working. */
 import { readFileSync, statSync, writeFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { identities } from "../engine/test-engine.ts";
 import { allProcesses } from "../system/processes.ts";
 import { portsOf } from "../system/sockets.ts";
-import { until } from "../system/until.ts";
-import { Attacked } from "./attacked-server.ts";
+import { until } from "../until.ts";
+import { Attacked, get, post } from "./attacked-server.ts";
 import { fileRefusals, refusals, refusalsOf, tryRights } from "./rights.ts";
 
 const processesMax = 200;
@@ -14,35 +14,29 @@ const memoryBytesMax = 512 * 1024 * 1024;
 
 describe.each(identities())("a sandbox that attacks a Berth that is %s", (as) => {
   const isRoot = as === "root";
-  let berth: Attacked;
+  const berth = Attacked.shared(
+    {
+      BERTH_ENGINE_PROCESSES_MAX: String(processesMax),
+      BERTH_ENGINE_MEMORY_MAX: String(memoryBytesMax),
+    },
+    as,
+  );
   let attacker: string;
   let neighbour: string;
-  let limited: { memory: boolean; processes: boolean };
+  let limited: { memoryLimit: boolean; processLimit: boolean };
 
   if (!isRoot) console.warn("SKIPPED as not root: all the memory; nothing limits it there");
 
   beforeAll(async () => {
-    const env = {
-      BERTH_ENGINE_PROCESSES_MAX: String(processesMax),
-      BERTH_ENGINE_MEMORY_MAX: String(memoryBytesMax),
-    };
-    berth = await Attacked.start(env, as);
     const own = berth.server.processes().filter(({ command }) => !/^(npm|sh) /.test(command));
     const users = new Set(own.map(({ pid }) => statSync(`/proc/${pid}`).uid));
     expect([...users].map((uid) => uid === 0)).toEqual([isRoot]);
     attacker = await berth.create();
     neighbour = await berth.create();
-    await berth.exec(neighbour, {
-      command: "echo private > /workspace/mark; echo private > /tmp/mark",
-    });
-    const { isolation } = (await berth.ok("GET", `/v1/sandboxes/${attacker}`)) as {
-      isolation: { memoryLimit: boolean; processLimit: boolean };
-    };
-    limited = { memory: isolation.memoryLimit, processes: isolation.processLimit };
-  });
-
-  afterAll(async () => {
-    expect(await berth.end()).toEqual([]);
+    const mark = "echo private > /workspace/mark; echo private > /tmp/mark";
+    await berth.exec(neighbour, { command: mark });
+    const { isolation } = await berth.ok("GET", `/v1/sandboxes/${attacker}`);
+    limited = isolation as typeof limited;
   });
 
   const python = (script: string, timeoutMs = 30_000) =>
@@ -61,19 +55,9 @@ describe.each(identities())("a sandbox that attacks a Berth that is %s", (as) =>
   it("[SC14] cannot read, trace, stop or end its agent, nor limit what it may use", async () => {
     const before = agents();
     expect(before.length).toBeGreaterThanOrEqual(2);
-    const files = [
-      "environ",
-      "mem",
-      "maps",
-      "fd",
-      "cwd/",
-      "root/etc/passwd",
-      "stack",
-      "syscall",
-      "auxv",
-      "pagemap",
-      "io",
-    ];
+    const files = "environ mem maps fd cwd/ root/etc/passwd stack syscall auxv pagemap io".split(
+      " ",
+    );
     const { stdout } = await python(
       `
 import os
@@ -112,21 +96,11 @@ for call in (lambda: os.sched_setaffinity(1, {0}), lambda: open("/proc/1/oom_sco
     expect(ports.length).toBeGreaterThanOrEqual(2);
     for (const port of ports) {
       const url = `http://127.0.0.1:${port}`;
-      for (const path of [
-        "/v1/exec",
-        "/v1/work",
-        "/v1/fence",
-        "/v1/files?path=/etc/passwd",
-        "/",
-        "/health",
-      ]) {
+      const calls = ["/v1/exec", "/v1/work", "/v1/fence", "/v1/files?path=/etc/passwd"];
+      for (const path of [...calls, "/", "/health"]) {
         for (const authorization of ["", "Bearer ", "Bearer x", `Bearer ${berth.server.key}`]) {
-          const { status } = await fetch(url + path, {
-            method: "POST",
-            body: "{}",
-            headers: { authorization },
-          });
-          expect([path, status]).toEqual([path, 401]);
+          const call = { method: "POST", body: "{}", headers: { authorization } };
+          expect((await fetch(url + path, call)).status, path).toBe(401);
         }
       }
     }
@@ -190,7 +164,7 @@ print(hits)
 
   // Where nothing counts its processes, a fork bomb would be one for the machine.
   it("[SC16] a fork bomb ends at the sandbox's limit and with its command; the neighbour continues", async () => {
-    expect(limited.processes).toBe(true);
+    expect(limited.processLimit).toBe(true);
     const count = `
 import os, time
 made = 0
@@ -209,23 +183,20 @@ time.sleep(60)
       isOver = true;
     });
     // A command may find no process for itself; its agent continues nevertheless.
-    const call = { method: "POST", path: `/v1/sandboxes/${attacker}/exec` };
+    const execPath = `/v1/sandboxes/${attacker}/exec`;
     while (!isOver) {
       await neighbourWorks();
-      const { body } = await berth.send({ ...call, body: '{"command":"seq 10000"}' });
+      const { body } = await berth.send(post(execPath, { command: "seq 10000" }));
       expect(body.error?.code).not.toBe("operation_interrupted");
       await berth.ok("GET", `/v1/sandboxes/${attacker}/files/list?path=/`);
     }
     const counted = await begun;
     expect(counted.error).toBeUndefined();
-    expect(counted).toMatchObject({ incarnation });
-    expect(counted).toMatchObject({ timedOut: true });
+    expect(counted).toMatchObject({ incarnation, timedOut: true });
     expect(Number(counted.stdout)).toBeGreaterThan(20);
     expect(Number(counted.stdout)).toBeLessThanOrEqual(processesMax);
-    const bomb = berth.exec(attacker, {
-      command: "b() { b | b & }; b; sleep 60",
-      timeoutMs: 5_000,
-    });
+    const forkBomb = { command: "b() { b | b & }; b; sleep 60", timeoutMs: 5_000 };
+    const bomb = berth.exec(attacker, forkBomb);
     for (let n = 0; n < 5; n++) await neighbourWorks();
     // The shell may be the one who gets no more processes, and gives up by itself.
     const { error, timedOut, stderr } = await bomb;
@@ -233,11 +204,7 @@ time.sleep(60)
     expect(await bomb).toMatchObject({ incarnation });
     expect(timedOut || /fork/i.test(stderr)).toBe(true);
     await until("the sandbox takes commands again", async () => {
-      const { body } = await berth.send({
-        method: "POST",
-        path: `/v1/sandboxes/${attacker}/exec`,
-        body: '{"command":"ls /proc | grep -c [0-9]"}',
-      });
+      const { body } = await berth.send(post(execPath, { command: "ls /proc | grep -c [0-9]" }));
       return Number(body.stdout) > 0 && Number(body.stdout) < 20;
     });
     await neighbourWorks();
@@ -246,7 +213,7 @@ time.sleep(60)
   it.runIf(isRoot)(
     "[SC17] all the memory, and all of the folders in memory, are the sandbox's own; the neighbour continues",
     async () => {
-      expect(limited.memory).toBe(true);
+      expect(limited.memoryLimit).toBe(true);
       const greedy = python(
         "a = []\nfor n in range(64): a.append(bytearray(b'x') * (16 << 20)); print(n, flush=True)",
       );
@@ -257,23 +224,17 @@ time.sleep(60)
       await neighbourWorks();
       const fill =
         "head -c 2000000000 /dev/zero > /dev/shm/full; head -c 2000000000 /dev/zero > /run/full; echo over";
-      await berth.send({
-        method: "POST",
-        path: `/v1/sandboxes/${attacker}/exec`,
-        body: JSON.stringify({ command: fill, timeoutMs: 20_000 }),
-      });
+      const path = `/v1/sandboxes/${attacker}/exec`;
+      await berth.send(post(path, { command: fill, timeoutMs: 20_000 }));
       await neighbourWorks();
-      expect(
-        (
-          await berth.exec(neighbour, { command: "df --output=used /dev/shm | tail -1" })
-        ).stdout.trim(),
-      ).toBe("0");
+      const countUsed = { command: "df --output=used /dev/shm | tail -1" };
+      expect((await berth.exec(neighbour, countUsed)).stdout.trim()).toBe("0");
       await berth.exec(attacker, { command: "rm -f /dev/shm/full; echo back" });
     },
   );
 
   it.skipIf(isRoot)("[SC17] where nothing limits its memory, the response says so", () => {
-    expect(limited).toEqual({ memory: false, processes: true });
+    expect(limited).toMatchObject({ memoryLimit: false, processLimit: true });
   });
 
   it("[SC15] what it writes into files that Berth reads is data: names with line ends, links, output that looks like Berth's", async () => {
@@ -285,17 +246,13 @@ time.sleep(60)
     expect(made.stdout).toContain("HTTP/1.1 200 OK");
     const listed = await berth.ok("GET", `/v1/sandboxes/${attacker}/files/list`);
     expect(JSON.stringify(listed)).toContain("event: exit");
-    const read = await berth.send({
-      method: "GET",
-      path: `/v1/sandboxes/${attacker}/files?path=out`,
-    });
+    const read = await berth.send(get(`/v1/sandboxes/${attacker}/files?path=out`));
     expect([403, 404]).toContain(read.status);
     expect(readFileSync(secretFile, "utf8")).toBe("of the machine\n");
     const { id } = await berth.ok("POST", `/v1/sandboxes/${attacker}/checkpoints`, {});
     const fork = await berth.create({ from: id });
-    expect((await berth.exec(fork, { command: "cat out || echo dangling" })).stdout).toBe(
-      "dangling\n",
-    );
+    const { stdout } = await berth.exec(fork, { command: "cat out || echo dangling" });
+    expect(stdout).toBe("dangling\n");
     await berth.ok("DELETE", `/v1/sandboxes/${fork}`);
   });
 });

@@ -2,33 +2,28 @@
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join as pathOf } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../container/launch/paths.js";
 import { limits } from "../../src/protocol/limits.ts";
 import { generateSandboxId } from "../../src/worker/auth/ids.ts";
-import { until } from "../system/until.ts";
-import { Attacked, allowedOrigin, otherKey } from "./attacked-server.ts";
+import { until } from "../until.ts";
+import { Attacked, allowedOrigin, get, otherKey } from "./attacked-server.ts";
 import { join } from "./sockets.ts";
 
 /** The characters of random ids. */
 const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789";
 
 describe("tenants, tokens and tickets", () => {
-  let berth: Attacked;
+  const berth = Attacked.shared();
   let mine: string;
   let foreign: string;
 
   beforeAll(async () => {
-    berth = await Attacked.start();
     const call = { scope: { repo: "the-same" }, metadata: { secret: "of one" } };
     mine = await berth.create(call);
     foreign = await berth.create(call, otherKey);
     await berth.ok("PUT", "/v1/plans/same", {});
     await berth.ok("POST", of(mine, "/terminals"), { id: "main" });
-  });
-
-  afterAll(async () => {
-    expect(await berth.end()).toEqual([]);
   });
 
   const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
@@ -44,8 +39,8 @@ describe("tenants, tokens and tickets", () => {
   it("[SC6] two tenants with one scope have two sandboxes, and lists, counts, events and plans of their own", async () => {
     expect(mine).not.toBe(foreign);
     for (const path of ["/v1/sandboxes", "/v1/sandboxes?scope.repo=the-same", "/v1/events"]) {
-      const answer = await berth.send({ method: "GET", path });
-      const other = await berth.send({ method: "GET", path, key: otherKey });
+      const answer = await berth.send(get(path));
+      const other = await berth.send({ ...get(path), key: otherKey });
       expect([answer.status, other.status]).toEqual([200, 200]);
       expect(answer.text).toContain(mine);
       expect(answer.text).not.toContain(foreign);
@@ -67,24 +62,17 @@ describe("tenants, tokens and tickets", () => {
     await berth.ok("PUT", "/v1/plans/theirs", {}, { key: otherKey });
     expect(await status("/v1/plans/theirs/sandboxes/a", otherKey, "PUT", member)).toBe(404);
     const headers = { "idempotency-key": "one-key-of-two" };
-    const made = await berth.ok("POST", "/v1/sandboxes", { start: false }, { headers });
-    const other = await berth.ok(
-      "POST",
-      "/v1/sandboxes",
-      { start: false },
-      { headers, key: otherKey },
-    );
-    expect(other.id).not.toBe(made.id);
-    expect((await berth.ok("POST", "/v1/sandboxes", { start: false }, { headers })).id).toBe(
-      made.id,
-    );
+    const create = async (key: string) =>
+      (await berth.ok("POST", "/v1/sandboxes", { start: false }, { headers, key })).id;
+    const made = await create(berth.server.key);
+    expect(await create(otherKey)).not.toBe(made);
+    expect(await create(berth.server.key)).toBe(made);
     const lease = await berth.ok("POST", of(mine, "/lease"), {});
     const withIt = { "berth-lease": String(lease.token) };
     const stolen = { method: "PUT", path: of(mine, "/lease"), body: "{}", headers: withIt };
     expect((await berth.send({ ...stolen, key: otherKey })).status).toBe(404);
-    expect(
-      (await berth.send({ ...stolen, path: of(foreign, "/lease"), key: otherKey })).status,
-    ).toBe(410);
+    const used = await berth.send({ ...stolen, path: of(foreign, "/lease"), key: otherKey });
+    expect(used.status).toBe(410);
     await berth.ok("DELETE", of(mine, "/lease"), undefined, { headers: withIt });
   });
 
@@ -94,9 +82,8 @@ describe("tenants, tokens and tickets", () => {
     const near = ["a", "b", "z", "0", "9"]
       .filter((character) => character !== last)
       .map((character) => mine.slice(0, -1) + character);
-    const elsewhere = Array.from({ length: 2000 }, () =>
-      generateSandboxId("a secret of another installation"),
-    );
+    const otherSecret = "a secret of another installation";
+    const elsewhere = Array.from({ length: 2000 }, () => generateSandboxId(otherSecret));
     const ids = [...near, ...elsewhere];
     while (ids.length > 0) {
       const answers = await Promise.all(
@@ -114,7 +101,7 @@ describe("tenants, tokens and tickets", () => {
       const other = token[index] === "A" ? "B" : "A";
       const changed = token.slice(0, index) + other + token.slice(index + 1);
       // The last character of a signature has bits that mean nothing: they may not be used either.
-      expect([index, await status(of(mine), changed)]).toEqual([index, 401]);
+      expect(await status(of(mine), changed), `${index}`).toBe(401);
     }
     const [payload = ""] = token.slice(3).split(".");
     const claims = JSON.parse(Buffer.from(payload, "base64url").toString()) as unknown[];
@@ -176,32 +163,22 @@ describe("tenants, tokens and tickets", () => {
 
   it("[SC8] pages of other origins open no WebSocket, with a key or a ticket; listed ones do", async () => {
     const authorization = `Bearer ${berth.server.key}`;
-    for (const origin of [
-      "https://evil.test",
-      "null",
-      `${allowedOrigin}.evil.test`,
-      "http://app.test",
-    ]) {
+    const joinByTicket = async (origin: string) =>
+      join(`${leasePath(mine)}?ct=${await ticketOf(mine)}`, { headers: { origin } });
+    const origins = ["https://evil.test", "null", `${allowedOrigin}.evil.test`, "http://app.test"];
+    for (const origin of origins) {
       const byKey = await join(terminalPath(mine), { headers: { authorization, origin } });
-      expect([origin, byKey.status]).toEqual([origin, 403]);
-      const byTicket = await join(`${leasePath(mine)}?ct=${await ticketOf(mine)}`, {
-        headers: { origin },
-      });
-      expect([origin, byTicket.status]).toEqual([origin, 403]);
+      expect(byKey.status, origin).toBe(403);
+      expect((await joinByTicket(origin)).status, origin).toBe(403);
     }
-    const page = await join(`${leasePath(mine)}?ct=${await ticketOf(mine)}`, {
-      headers: { origin: allowedOrigin },
-    });
+    const page = await joinByTicket(allowedOrigin);
     expect(page.status).toBe(101);
     page.socket?.close();
   });
 
   it("[SC20] every secret is random each time, and the address of a port has as many random bits as promised", async () => {
-    const drawn = {
-      ports: new Set<string>(),
-      tickets: new Set<string>(),
-      leases: new Set<string>(),
-    };
+    const [ports, tickets, leases] = [new Set<string>(), new Set<string>(), new Set<string>()];
+    const drawn = { ports, tickets, leases };
     const times = 200;
     for (let n = 0; n < times; n++) {
       const { token, url } = await berth.ok("POST", of(mine, "/ports"), { port: 8000 });
@@ -223,10 +200,11 @@ describe("tenants, tokens and tickets", () => {
     const lengths = { ports: limits.portTokenChars, tickets: 32, leases: 32 };
     for (const [what, length] of Object.entries(lengths)) {
       const all = [...drawn[what as keyof typeof drawn]];
-      expect([what, all.filter((id) => !new RegExp(`^[a-z0-9]{${length}}$`).test(id))]).toEqual([
+      const isRight = (id: string) => new RegExp(`^[a-z0-9]{${length}}$`).test(id);
+      expect(
+        all.filter((id) => !isRight(id)),
         what,
-        [],
-      ]);
+      ).toEqual([]);
       // No character is left out, and none stands still at any place.
       expect([...new Set(all.join(""))].sort().join("")).toBe([...alphabet].sort().join(""));
       for (let index = 0; index < length; index++)
@@ -242,7 +220,7 @@ describe("tenants, tokens and tickets", () => {
     expect(secret.length).toBeGreaterThanOrEqual(32);
     const paths = ["/", "/health", "/openapi.json", of(mine), "/v1/sandboxes", of(mine, "/events")];
     for (const path of paths) {
-      expect((await berth.send({ method: "GET", path })).text).not.toContain(secret);
+      expect((await berth.send(get(path))).text).not.toContain(secret);
     }
   });
 });

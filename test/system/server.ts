@@ -7,9 +7,9 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "../../container/launch/paths.js";
+import { until } from "../until.ts";
 import { alive, type ProcessInfo, treeOf } from "./processes.ts";
 import { secretsWritten } from "./server/log-noise.ts";
-import { until } from "./until.ts";
 
 const readyWithinMs = 90_000;
 const endsWithinMs = 90_000;

@@ -5,9 +5,9 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { inject } from "vitest";
+import { until } from "../until.ts";
 import { RunningServer } from "./server.ts";
 import type { LentServer } from "./server-pool.ts";
-import { until } from "./until.ts";
 
 const pageSize = 1000;
 

@@ -3,10 +3,10 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { Agent, isRoot } from "../agent.ts";
-import { codeOf, Files, unfinished } from "../files/files.ts";
-import { until } from "../until.ts";
-import { Archives, plain } from "./archives.ts";
+import { until } from "../../until.ts";
+import { Agent, fenced, isRoot } from "../agent.ts";
+import { codeOf, Files, unfinished, unread } from "../files/files.ts";
+import { Archives, plain, streaming } from "./archives.ts";
 import { archive, end, member } from "./tar-maker.ts";
 
 const MiB = 1024 * 1024;
@@ -21,28 +21,23 @@ function stuck(bytes: Uint8Array): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(bytes) });
 }
 
-const streaming = { duplex: "half" } as RequestInit;
-
 describe("the ends of archives", () => {
   test("[AR10] a drain ends an upload of an archive and leaves nothing of it; below the fence none begins", async () => {
-    const agent = await Agent.start({ tree: "subreaper" });
+    await using agent = await Agent.start({ tree: "subreaper" });
     const archives = new Archives(agent);
-    const init = { ...streaming, headers: { "berth-fence": "7" } };
+    const init = { ...streaming, ...fenced(7) };
     const sent = archives.put("drained", stuck(half), plain, init);
     await until("it is being unpacked", () => unfinished(agent).length >= 1);
-    const body = JSON.stringify({ fence: 8, drain: true, waitMs: 20_000 });
-    const drained = await agent.request("/v1/fence", { method: "POST", body });
-    expect(await drained.json()).toEqual({ fence: 8, left: 0 });
+    expect(await agent.raiseFence(8, true)).toEqual({ fence: 8, left: 0 });
     expect((await sent).code).toBe("operation_interrupted");
     expect(readdirSync(agent.workspace)).toEqual([]);
     const late = await archives.put("late", archive({ name: "x" }), plain, init);
     expect(late.code).toBe("stale_fence");
     expect(readdirSync(agent.workspace)).toEqual([]);
-    await agent.stop();
   });
 
   test("[AR10] a caller that disconnects leaves nothing, or in a folder with entries the members so far", async () => {
-    const agent = await Agent.start({ tree: "subreaper" });
+    await using agent = await Agent.start({ tree: "subreaper" });
     const archives = new Archives(agent);
     await agent.sh("mkdir full; echo old > full/two");
     for (const path of ["gone", "full"]) {
@@ -56,11 +51,10 @@ describe("the ends of archives", () => {
     expect(readdirSync(agent.workspace)).toEqual(["full"]);
     expect(readFileSync(join(agent.workspace, "full/one"), "utf8")).toBe("one");
     expect(readFileSync(join(agent.workspace, "full/two"), "utf8")).toBe("old\n");
-    await agent.stop();
   });
 
   test("[I5] [AR10] what a killed agent left has no name, or is hidden and removed by the next archive", async () => {
-    const agent = await Agent.start({ tree: "subreaper" });
+    await using agent = await Agent.start({ tree: "subreaper" });
     const files = new Files(agent);
     const uploaded = files
       .send("file", stuck(Buffer.from("half")), {}, streaming)
@@ -72,24 +66,22 @@ describe("the ends of archives", () => {
     expect(readdirSync(agent.workspace)).toEqual([]);
     for (const folder of [agent.workspace, agent.run]) rmSync(folder, { recursive: true });
 
-    const next = await Agent.start({ tree: "subreaper" });
+    await using next = await Agent.start({ tree: "subreaper" });
     const archives = new Archives(next);
     await next.sh(
       "mkdir -p .berth-0123456789abcdef/deep; echo x > .berth-0123456789abcdef/deep/x; chmod 500 .berth-0123456789abcdef/deep; echo y > y",
     );
-    expect((await new Files(next).list(".")).value?.files.map(({ path }) => path)).toEqual([
-      join(next.workspace, "y"),
-    ]);
+    const listed = (await new Files(next).list(".")).value?.files.map(({ path }) => path);
+    expect(listed).toEqual([join(next.workspace, "y")]);
     expect((await archives.bytes(".")).includes(".berth-")).toBe(false);
     expect((await archives.put("new", archive({ name: "x", body: "x" }))).status).toBe(200);
     expect(readdirSync(next.workspace).sort()).toEqual(["new", "y"]);
-    await next.stop();
   });
 
   test.runIf(isRoot)(
     "[AR11] a file that a command may not read breaks the archive off, so that a part never passes for the whole",
     async () => {
-      const agent = await Agent.start({ tree: "subreaper" });
+      await using agent = await Agent.start({ tree: "subreaper" });
       const archives = new Archives(agent);
       await agent.sh("mkdir secret; echo words > secret/file; chmod 0 secret/file");
       expect(await codeOf(await archives.get("secret"))).toBe("file_forbidden");
@@ -99,12 +91,11 @@ describe("the ends of archives", () => {
       // The first member is being written, the second not yet: the rest waits at the agent.
       await agent.sh("chmod 0 late/one late/two");
       await expect(broken.arrayBuffer()).rejects.toThrow();
-      await agent.stop();
     },
   );
 
   test("[AR8] half a gigabyte is uploaded and downloaded as an archive with flat memory", async () => {
-    const agent = await Agent.start({ tree: "subreaper" });
+    await using agent = await Agent.start({ tree: "subreaper" });
     const archives = new Archives(agent);
     await archives.put("warm", archive({ name: "x" }));
     const size = 512 * MiB;
@@ -135,11 +126,10 @@ describe("the ends of archives", () => {
       bytes += piece.length;
     expect(bytes).toBeGreaterThan(10_000);
     expect(Math.max(during, agent.memoryKiB()) - before).toBeLessThan(96 * 1024);
-    await agent.stop();
   });
 
   test("[I17] a body that is announced too large is refused at once, one that stalls times out", async () => {
-    const agent = await Agent.start({ tree: "subreaper" });
+    await using agent = await Agent.start({ tree: "subreaper" });
     const announce = (path: string, bytes: number) => {
       const head = `content-type: ${plain}\r\ncontent-length: ${bytes}\r\n`;
       return said(agent, `PUT ${path} HTTP/1.1\r\n${head}`, "half of it");
@@ -155,16 +145,16 @@ describe("the ends of archives", () => {
       expect(answer).toMatch(/^HTTP\/1.1 408 .*"body_timeout"/s);
     expect(readdirSync(agent.workspace)).toEqual([]);
     await until("nothing unfinished is left", () => unfinished(agent).length === 0);
-    await agent.stop();
   }, 120_000);
 
   test("[AR12] the number of concurrent transfers is limited, and the next is refused until one ends", async () => {
-    const agent = await Agent.start({ tree: "subreaper" });
+    await using agent = await Agent.start({ tree: "subreaper" });
     const archives = new Archives(agent);
     await agent.sh("head -c 30000000 /dev/zero > zeros");
     const descriptors = agent.descriptors();
+    const path = "/v1/archive?path=zeros";
     const sockets: Socket[] = [];
-    for (let n = 0; n < limits.fileTransfersMax; n += 1) sockets.push(await unread(agent));
+    for (let n = 0; n < limits.fileTransfersMax; n += 1) sockets.push(await unread(agent, path));
     expect(sockets.length).toBe(64);
     expect(await codeOf(await archives.get("zeros"))).toBe("too_many");
     expect((await archives.put("x", archive({ name: "x" }))).code).toBe("too_many");
@@ -174,25 +164,8 @@ describe("the ends of archives", () => {
     await until("its place is free", async () => (await archives.get("zeros")).status === 200);
     for (const socket of sockets) socket.destroy();
     await until("all descriptors are closed", () => agent.descriptors() <= descriptors + 2);
-    await agent.stop();
   });
 });
-
-/** Downloads an archive, and reads only its beginning. */
-function unread({ port, secret }: Agent): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(port, "127.0.0.1", () => {
-      socket.write(
-        `GET /v1/archive?path=zeros HTTP/1.1\r\nhost: agent\r\nauthorization: Bearer ${secret}\r\naccept: ${plain}\r\n\r\n`,
-      );
-    });
-    socket.once("error", reject);
-    socket.once("data", () => {
-      socket.pause();
-      resolve(socket);
-    });
-  });
-}
 
 /** The response to a call whose body stalls. */
 function said({ port, secret }: Agent, head: string, body: string): Promise<string> {

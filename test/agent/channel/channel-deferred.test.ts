@@ -4,26 +4,24 @@ import { errorBodySchema } from "../../../src/protocol/errors.ts";
 import { execResultSchema } from "../../../src/protocol/exec.ts";
 import { deferredStatus } from "../../../src/protocol/internal/agent-channel.ts";
 import { limits } from "../../../src/protocol/limits.ts";
+import { until } from "../../until.ts";
 import { Agent, kinds } from "../agent.ts";
-import { until } from "../until.ts";
 import { ChannelClient } from "./channel.ts";
 
+const stubborn = `setsid sh -c 'trap "" TERM; sleep 1000' & sleep 1000`;
+
 describe.each(kinds)("deferred responses of a channel, process trees in a %s", (tree) => {
-  let agent: Agent;
+  const agent = Agent.forBlock({ tree });
   let channel: ChannelClient;
   beforeAll(async () => {
-    agent = await Agent.start({ tree });
     channel = await ChannelClient.open(agent);
   });
-  afterAll(async () => {
-    await channel.close();
-    await agent.stop();
-  });
+  afterAll(() => channel.close());
 
   const take = (id: string, init: RequestInit = {}) => agent.request(`/v1/later/${id}`, init);
   /** Calls a command whose response is deferred. */
-  const callDeferred = async (command: string, more: object = {}) => {
-    const id = channel.call({ command, timeoutMs: 600_000, ...more });
+  const callDeferred = async (command: string, options = {}) => {
+    const id = channel.call({ command, timeoutMs: 600_000 }, options);
     expect(await channel.response(id)).toEqual({ id, status: deferredStatus, json: "" });
     return id;
   };
@@ -44,10 +42,8 @@ describe.each(kinds)("deferred responses of a channel, process trees in a %s", (
     expect(response.headers.get("berth-incarnation")).toBe(agent.incarnation);
     const text = await response.text();
     expect(text).toMatch(/^ {2,}\{.*\}$/);
-    expect(execResultSchema.parse(JSON.parse(text))).toMatchObject({
-      execId: id,
-      stdout: "late\n",
-    });
+    const result = execResultSchema.parse(JSON.parse(text));
+    expect(result).toMatchObject({ execId: id, stdout: "late\n" });
     await second;
     await expectTaken(id);
   });
@@ -55,8 +51,7 @@ describe.each(kinds)("deferred responses of a channel, process trees in a %s", (
   test("[X55] a command that fails later has an error in its response", async () => {
     const id = await callDeferred("sleep 1000");
     const response = await take(id);
-    const fence = { fence: 1, drain: true, waitMs: 20_000 };
-    await agent.request("/v1/fence", { method: "POST", body: JSON.stringify(fence) });
+    await agent.raiseFence(1, true);
     expect(response.status).toBe(200);
     const { error } = errorBodySchema.parse(await response.json());
     expect(error).toMatchObject({ code: "operation_interrupted", reason: "lease_lost" });
@@ -99,11 +94,7 @@ describe.each(kinds)("deferred responses of a channel, process trees in a %s", (
   });
 
   test("[X55] a caller that disconnects from a fetched response ends the command and its whole tree", async () => {
-    const id = channel.call(
-      { command: `setsid sh -c 'trap "" TERM; sleep 1000' & sleep 1000`, timeoutMs: 600_000 },
-      { fence: 1 },
-    );
-    expect((await channel.response(id)).status).toBe(deferredStatus);
+    const id = await callDeferred(stubborn, { fence: 1 });
     const caller = new AbortController();
     const response = await take(id, { signal: caller.signal });
     expect(response.status).toBe(200);
@@ -129,10 +120,7 @@ describe.each(kinds)("deferred responses of a channel, process trees in a %s", (
     "[X56] a response that nobody fetches is dropped with its command, and not too early",
     async () => {
       const calledAt = performance.now();
-      const long = channel.call(
-        { command: `setsid sh -c 'trap "" TERM; sleep 1000' & sleep 1000`, timeoutMs: 600_000 },
-        { fence: 1 },
-      );
+      const long = channel.call({ command: stubborn, timeoutMs: 600_000 }, { fence: 1 });
       const large = channel.call({ command: "head -c 200000 /dev/zero" }, { fence: 1 });
       expect((await channel.response(large)).status).toBe(deferredStatus);
       expect((await channel.response(long)).status).toBe(deferredStatus);
@@ -147,8 +135,7 @@ describe.each(kinds)("deferred responses of a channel, process trees in a %s", (
   test.runIf(tree === kinds[0])(
     "[X56] the time during which an agent is frozen does not count",
     async () => {
-      const id = channel.call({ command: "sleep 2.5; echo on" }, { fence: 1 });
-      expect((await channel.response(id)).status).toBe(deferredStatus);
+      const id = await callDeferred("sleep 2.5; echo on", { fence: 1 });
       agent.process.kill("SIGSTOP");
       await pause(limits.agentHeadersMs + 3_000);
       agent.process.kill("SIGCONT");

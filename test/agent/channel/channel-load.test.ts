@@ -1,17 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { deferredStatus } from "../../../src/protocol/internal/agent-channel.ts";
+import { until } from "../../until.ts";
 import { Agent, kinds } from "../agent.ts";
-import { until } from "../until.ts";
 import { ChannelClient } from "./channel.ts";
 
 describe.each(kinds)("channels under load, process trees in a %s", (tree) => {
-  const running = async (agent: Agent) => {
-    const health = (await (await agent.request("/v1/health")).json()) as { running: number };
-    return health.running;
-  };
-
   test("[X58] descriptors and memory return to their level after many calls and many channels", async () => {
-    const agent = await Agent.start({ tree });
+    await using agent = await Agent.start({ tree });
     const calls = tree === "cgroup" ? 2_000 : 200;
     const kindsOfCalls = [
       { command: "true" },
@@ -22,19 +16,16 @@ describe.each(kinds)("channels under load, process trees in a %s", (tree) => {
       { command: "head -c 100000 /dev/zero" },
     ];
     const round = async (count: number) => {
-      const channel = await ChannelClient.open(agent);
+      await using channel = await ChannelClient.open(agent);
       const each = async (stream: number) => {
         for (let index = stream; index < count; index += 16) {
           const id = `c${index}`;
           channel.call(kindsOfCalls[index % kindsOfCalls.length], { id });
-          const response = await channel.response(id);
-          if (response.status === deferredStatus)
-            await (await agent.request(`/v1/later/${id}`)).text();
+          await channel.result(id);
         }
       };
       await Promise.all(Array.from({ length: 16 }, (_, stream) => each(stream)));
       expect(channel.responses).toHaveLength(count);
-      await channel.close();
     };
     const openAndClose = async (count: number) => {
       for (let index = 0; index < count; index++) {
@@ -43,7 +34,7 @@ describe.each(kinds)("channels under load, process trees in a %s", (tree) => {
         if (index % 2 === 0) channel.cut();
         else await channel.close();
       }
-      await until("nothing runs", async () => (await running(agent)) === 0);
+      await agent.untilRunning(0);
     };
     // Warms up: what is opened or compiled once belongs to the level.
     await round(200);
@@ -55,13 +46,12 @@ describe.each(kinds)("channels under load, process trees in a %s", (tree) => {
     await until("descriptors are back", () => agent.descriptors() <= descriptors);
     await agent.keepsLessThan(48 * 1024, memory);
     expect(agent.log).toBe("");
-    await agent.stop();
   });
 
   test.runIf(tree === kinds[0])(
     "[X58] a channel whose other end does not read is closed before it fills the agent",
     async () => {
-      const agent = await Agent.start({ tree });
+      await using agent = await Agent.start({ tree });
       const channel = await ChannelClient.open(agent);
       await channel.request({ command: "true" });
       const memory = agent.memoryKiB();
@@ -72,14 +62,13 @@ describe.each(kinds)("channels under load, process trees in a %s", (tree) => {
         for (let more = 0; more < 8; more++) {
           channel.call({ command: "head -c 60000 /dev/zero | tr '\\0' x" });
         }
-        await until("they have ended", async () => (await running(agent)) === 0);
+        await agent.untilRunning(0);
       }
       channel.resume();
       await channel.waitForClose();
       expect(channel.responses.length).toBeLessThan(calls);
       await agent.keepsLessThan(48 * 1024, memory);
       expect((await agent.sh("echo on")).stdout).toBe("on\n");
-      await agent.stop();
     },
   );
 });

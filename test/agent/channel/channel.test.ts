@@ -1,38 +1,25 @@
 import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { agentWorkSchema } from "../../../src/protocol/internal/agent.ts";
 import { deferredStatus, writeCall } from "../../../src/protocol/internal/agent-channel.ts";
 import { limits } from "../../../src/protocol/limits.ts";
+import { until } from "../../until.ts";
 import { Agent, kinds } from "../agent.ts";
 import { Sessions } from "../sessions/sessions.ts";
-import { until } from "../until.ts";
 import { ChannelClient, openSocket } from "./channel.ts";
 
 describe.each(kinds)("the channel of an agent, process trees in a %s", (tree) => {
-  let agent: Agent;
+  const agent = Agent.forBlock({ tree });
   let channel: ChannelClient;
   beforeAll(async () => {
-    agent = await Agent.start({ tree });
     channel = await ChannelClient.open(agent);
   });
-  afterAll(async () => {
-    await channel.close();
-    await agent.stop();
-  });
-
-  const isRunning = (count: number) => async () => {
-    const health = (await (await agent.request("/v1/health")).json()) as { running: number };
-    return health.running === count;
-  };
+  afterAll(() => channel.close());
 
   test("[X52] it opens with the secret and for the right incarnation, with the headers of every response", async () => {
     const meant = { "berth-incarnation": agent.incarnation };
     const { socket, answer } = await openSocket(agent, { headers: meant });
     expect(answer.statusCode).toBe(101);
-    expect(answer.headers).toMatchObject({
-      "berth-incarnation": agent.incarnation,
-      "berth-protocol": "2",
-    });
+    expect(answer.headers).toMatchObject({ ...meant, "berth-protocol": "2" });
     socket?.close();
     const other = { "berth-incarnation": `${agent.startId}.aaaaaaaaaaaaaaaa` };
     expect((await openSocket(agent, { headers: other })).answer.statusCode).toBe(410);
@@ -47,12 +34,11 @@ describe.each(kinds)("the channel of an agent, process trees in a %s", (tree) =>
   });
 
   test("[X52] an open channel neither keeps the sandbox busy nor counts as a viewer", async () => {
-    const work = async () => agentWorkSchema.parse(await (await agent.request("/v1/work")).json());
     await channel.request({ command: "true" });
-    const before = await work();
+    const before = await agent.work();
     expect(before).toMatchObject({ execs: 0, attached: 0 });
     expect(before.idleMs).toBeGreaterThan(0);
-    await until("it is idle for longer", async () => (await work()).idleMs > before.idleMs);
+    await until("it is idle for longer", async () => (await agent.work()).idleMs > before.idleMs);
   });
 
   /** Without what differs from run to run. */
@@ -107,10 +93,8 @@ describe.each(kinds)("the channel of an agent, process trees in a %s", (tree) =>
     const response = await channel.request(body, { ...called, id: "refused" });
     channel.responses.length = 0;
     expect(response.status).toBe(status);
-    const text =
-      typeof body === "string"
-        ? body
-        : JSON.stringify({ execId: "refused", requestId: "request1", ...body });
+    const call = { execId: "refused", requestId: "request1" };
+    const text = typeof body === "string" ? body : JSON.stringify({ ...call, ...body });
     const headers = { "berth-request-id": "request1" };
     const posted = await agent.request(path, { method: "POST", body: text, headers });
     expect(posted.status).toBe(status);
@@ -118,23 +102,21 @@ describe.each(kinds)("the channel of an agent, process trees in a %s", (tree) =>
   });
 
   test("[X53] a call below the fence is refused, and nothing is run", async () => {
-    const own = await Agent.start({ tree });
-    const fenced = await ChannelClient.open(own);
+    await using own = await Agent.start({ tree });
+    await using fenced = await ChannelClient.open(own);
     expect((await fenced.request({ command: "true" }, { fence: 7 })).status).toBe(200);
     const { status, answer } = await fenced.request({ command: "touch late" }, { fence: 6 });
     expect(status).toBe(409);
     expect(answer).toMatchObject({ error: { code: "stale_fence", fence: 7 } });
     expect(existsSync(`${own.workspace}/late`)).toBe(false);
     expect((await fenced.request({ command: "true" }, { fence: 7 })).status).toBe(200);
-    await fenced.close();
-    await own.stop();
   });
 
   test("[X53] many concurrent commands get their responses by id, each when it ends", async () => {
     const waitFor = (n: number) => ({ command: `until [ -e end${n} ]; do sleep 0.1; done` });
     const first = channel.call(waitFor(1));
     const second = channel.call(waitFor(2));
-    await until("both run", isRunning(2));
+    await agent.untilRunning(2);
     const others = Array.from({ length: 30 }, (_, n) => channel.call({ command: `echo ${n}` }));
     for (const [n, id] of others.entries()) {
       const { status, json } = await channel.response(id);
@@ -144,13 +126,12 @@ describe.each(kinds)("the channel of an agent, process trees in a %s", (tree) =>
     await agent.sh("touch end2");
     await channel.response(second);
     // On a slow machine its response may have been deferred.
-    expect(channel.responses.find(({ id }) => id === first)?.status ?? deferredStatus).toBe(
-      deferredStatus,
-    );
+    const early = channel.responses.find(({ id }) => id === first);
+    expect(early?.status ?? deferredStatus).toBe(deferredStatus);
     await agent.sh("touch end1");
     await channel.response(first);
     expect(channel.responses.filter(({ id }) => id === first || id === second)).toHaveLength(2);
-    await until("nothing runs", isRunning(0));
+    await agent.untilRunning(0);
   });
 
   // A subreaper is a process of its own, so one kind of tree must suffice.
@@ -162,7 +143,7 @@ describe.each(kinds)("the channel of an agent, process trees in a %s", (tree) =>
     expect(status).toBe(429);
     expect(answer).toMatchObject({ error: { code: "too_many", limit: execConcurrentMax } });
     await own.close();
-    await until("nothing runs", isRunning(0));
+    await agent.untilRunning(0);
   });
 
   test("[X54] a message that is not a command closes the channel and ends its commands, and no others", async () => {
@@ -182,25 +163,25 @@ describe.each(kinds)("the channel of an agent, process trees in a %s", (tree) =>
       writeCall({ ...call, fence: -1 }),
     ];
     const other = agent.post({ command: "until [ -e other ]; do sleep 0.1; done" });
-    await until("it runs", isRunning(1));
+    await agent.untilRunning(1);
     for (const message of messages) {
       const wrong = await ChannelClient.open(agent);
       wrong.call({ command: "sleep 1000" });
-      await until("both run", isRunning(2));
+      await agent.untilRunning(2);
       wrong.sendTogether(() => {
         wrong.say(message);
         wrong.call({ command: "touch after" });
       });
       expect(await wrong.waitForClose(), String(message)).toBe(1002);
-      await until("its command has ended", isRunning(1));
+      await agent.untilRunning(1);
       expect(wrong.responses.filter(({ status }) => status !== deferredStatus)).toEqual([]);
     }
     const large = await ChannelClient.open(agent);
     large.call({ command: "sleep 1000" });
-    await until("both run", isRunning(2));
+    await agent.untilRunning(2);
     large.say("x".repeat(17 * 1024 * 1024));
     expect(await large.waitForClose()).toBe(1009);
-    await until("its command has ended", isRunning(1));
+    await agent.untilRunning(1);
     await agent.sh("touch other");
     expect(await (await other).json()).toMatchObject({ exitCode: 0 });
     expect(existsSync(`${agent.workspace}/after`)).toBe(false);

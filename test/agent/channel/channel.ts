@@ -4,12 +4,13 @@ import { createConnection, type Socket } from "node:net";
 import { WebSocket } from "ws";
 import {
   type ChannelResult,
+  deferredStatus,
   readResult,
   writeCall,
 } from "../../../src/protocol/internal/agent-channel.ts";
+import { until } from "../../until.ts";
 import type { Agent } from "../agent.ts";
 import { completeCall } from "../checked-call.ts";
-import { until } from "../until.ts";
 
 type CallOptions = { id?: string; path?: string; fence?: number; requestId?: string };
 
@@ -17,6 +18,7 @@ export class ChannelClient {
   /** All responses, in the order of their arrival. */
   readonly responses: ChannelResult[] = [];
   closed: { code: number } | undefined;
+  readonly #agent: Agent;
   readonly #socket: WebSocket;
   readonly #tcp: Socket;
   #calls = 0;
@@ -24,10 +26,11 @@ export class ChannelClient {
   static async open(agent: Agent): Promise<ChannelClient> {
     const { socket, tcp } = await openSocket(agent);
     if (socket === undefined) throw new Error("the agent did not open a channel");
-    return new ChannelClient(socket, tcp);
+    return new ChannelClient(agent, socket, tcp);
   }
 
-  private constructor(socket: WebSocket, tcp: Socket) {
+  private constructor(agent: Agent, socket: WebSocket, tcp: Socket) {
+    this.#agent = agent;
     this.#socket = socket;
     this.#tcp = tcp;
     socket.on("message", (bytes) => {
@@ -68,16 +71,26 @@ export class ChannelClient {
   }
 
   async response(id: string): Promise<ChannelResult> {
-    await until(`${id} has a response`, () =>
-      this.responses.some((response) => response.id === id),
-    );
-    return this.responses.find((response) => response.id === id) as ChannelResult;
+    const find = () => this.responses.find((response) => response.id === id);
+    await until(`${id} has a response`, () => find() !== undefined);
+    return find() as ChannelResult;
   }
 
   /** Waits for the response of a command that ends. */
   async request(body: unknown, called?: CallOptions): Promise<{ status: number; answer: unknown }> {
     const { status, json } = await this.response(this.call(body, called));
     return { status, answer: JSON.parse(json) };
+  }
+
+  /** The result of a call; one that takes longer than a heartbeat is deferred and must be fetched. */
+  async result(id: string): Promise<string> {
+    const { status, json } = await this.response(id);
+    return status === deferredStatus ? (await this.#agent.request(`/v1/later/${id}`)).text() : json;
+  }
+
+  /** Closes the channel, also when its test fails: `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.closed === undefined) await this.close();
   }
 
   resume(): void {

@@ -1,20 +1,16 @@
 /** After a pause, the agent leaves the cgroup of a command in the background of its other work. */
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { until } from "../../until.ts";
 import { Agent, kinds } from "../agent.ts";
-import { until } from "../until.ts";
 
 /** Longer than a second move stays fast in the kernel. */
 const pauseMs = 60;
 const rounds = 12;
 
 describe.each(kinds)("a command after a pause, process trees in a %s", (tree) => {
-  let agent: Agent;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree });
-    await agent.sh("true");
-  });
-  afterAll(() => agent.stop());
+  const agent = Agent.forBlock({ tree });
+  beforeAll(() => agent.sh("true"));
 
   test("[X11] its leftovers are ended and counted, and the agent survives", async () => {
     for (let round = 0; round < rounds; round++) {

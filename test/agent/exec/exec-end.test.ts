@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { until } from "../../until.ts";
 import { Agent, childrenOf, isRoot, kinds } from "../agent.ts";
-import { until } from "../until.ts";
 
 describe.each(kinds)("how an exec ends, process trees in a %s", (tree) => {
-  let agent: Agent;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree });
-  });
-  afterAll(() => agent.stop());
+  const agent = Agent.forBlock({ tree });
 
   /** Starts children that leave their session, ignore TERM and write their process ids to `born`. */
   const stubborn = (count: number) =>
@@ -28,12 +24,8 @@ describe.each(kinds)("how an exec ends, process trees in a %s", (tree) => {
   });
 
   test("[L5] a command that cleans up on TERM gets time for it", async () => {
-    const result = await agent.sh(
-      "trap 'sleep 0.3; echo cleaned; exit 7' TERM; while :; do sleep 0.05; done",
-      {
-        timeoutMs: 3000,
-      },
-    );
+    const command = "trap 'sleep 0.3; echo cleaned; exit 7' TERM; while :; do sleep 0.05; done";
+    const result = await agent.sh(command, { timeoutMs: 3000 });
     expect(result).toMatchObject({ timedOut: true, stdout: "cleaned\n", exitCode: 7 });
   });
 
@@ -107,10 +99,8 @@ describe.each(kinds)("how an exec ends, process trees in a %s", (tree) => {
     "[X13] a tree ends with its subreaper when that is killed",
     async () => {
       const running = agent.sh(`${stubborn(3)} echo up; sleep 1000`);
-      await until(
-        "the tree runs",
-        async () => (await agent.sh("test -e born && wc -l < born")).stdout === "3\n",
-      );
+      const isBorn = async () => (await agent.sh("test -e born && wc -l < born")).stdout === "3\n";
+      await until("the tree runs", isBorn);
       const pids = await born();
       expect(pids.every(isRunning)).toBe(true);
       const subreaper = childrenOf(agent.pid)[0];
@@ -126,17 +116,15 @@ describe.each(kinds)("how an exec ends, process trees in a %s", (tree) => {
     "[X13] a command that kills its subreaper kills itself, which its result reports; nothing is left",
     async () => {
       // This is possible where the agent and its commands share a user.
-      const shared = await Agent.start({ tree, ...(isRoot ? { ownUid: 12_345 } : {}) });
+      await using shared = await Agent.start({ tree, ...(isRoot ? { ownUid: 12_345 } : {}) });
       const command = "(setsid sleep 1000 > /dev/null 2>&1 &); kill -9 $PPID; sleep 1000";
       for (let i = 0; i < 20; i += 1) {
         expect(await shared.sh(command)).toMatchObject({ exitCode: null, signal: "SIGKILL" });
-        expect(await shared.exec({ argv: ["sh", "-c", "kill -9 $PPID"] })).toMatchObject({
-          signal: "SIGKILL",
-        });
+        const direct = await shared.exec({ argv: ["sh", "-c", "kill -9 $PPID"] });
+        expect(direct).toMatchObject({ signal: "SIGKILL" });
       }
       expect(shared.left()).toEqual([]);
       expect(await shared.sh("echo still here")).toMatchObject({ stdout: "still here\n" });
-      await shared.stop();
     },
   );
 

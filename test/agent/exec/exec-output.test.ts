@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { Output, OutputBudget } from "../../../container/agent/exec/output.ts";
 import type { ExecResult } from "../../../src/protocol/exec.ts";
 import { limits } from "../../../src/protocol/limits.ts";
+import { until } from "../../until.ts";
 import { Agent } from "../agent.ts";
-import { until } from "../until.ts";
 
 const MiB = 1024 * 1024;
 const own = limits.execOutputOwnBytes;
@@ -12,11 +12,8 @@ const bytes = (length: number) => new Uint8Array(length).fill(120);
 describe("the output of all commands together", () => {
   test("[X30] beyond its first bytes a command retains only what the others leave, and releases it at the end", () => {
     const budget = new OutputBudget(1000);
-    const [first, second, third] = [0, 1, 2].map(() => new Output(10 * MiB, budget)) as [
-      Output,
-      Output,
-      Output,
-    ];
+    const newOutput = () => new Output(10 * MiB, budget);
+    const [first, second, third] = [newOutput(), newOutput(), newOutput()];
     first.take("stdout", bytes(own));
     expect(budget.left).toBe(1000);
     first.take("stderr", bytes(900));
@@ -41,7 +38,7 @@ describe("the output of all commands together", () => {
   });
 
   test("[X30] many commands that write much use no more than the budget, all get a result, and release it", async () => {
-    const agent = await Agent.start();
+    await using agent = await Agent.start();
     const [count, each] = [20, limits.execOutputMaxBytes];
     const before = agent.memoryKiB();
     const command = (n: number) =>
@@ -50,11 +47,8 @@ describe("the output of all commands together", () => {
       agent.post({ command: command(n), maxOutputBytes: each, timeoutMs: 600_000 }),
     );
     for (const response of running) response.catch(() => {});
-    await until(
-      "all have written",
-      async () => (await agent.sh("ls wrote.* 2>/dev/null | wc -l")).stdout === `${count}\n`,
-      60_000,
-    );
+    const written = async () => (await agent.sh("ls wrote.* 2>/dev/null | wc -l")).stdout;
+    await until("all have written", async () => (await written()) === `${count}\n`);
     const held = (agent.memoryKiB() - before) * 1024;
     expect(held).toBeGreaterThan(limits.execOutputAllBytesMax / 2);
     expect(held).toBeLessThan(limits.execOutputAllBytesMax * 3);
@@ -74,10 +68,8 @@ describe("the output of all commands together", () => {
     expect(kept).toBeLessThanOrEqual(limits.execOutputAllBytesMax + count * own);
     // All of it was released, even by a command that timed out.
     await agent.post({ command: `head -c ${each} /dev/zero; sleep 100`, timeoutMs: 500 });
-    const next = await agent.sh(`head -c ${each} /dev/zero | tr '\\0' x`, {
-      maxOutputBytes: each,
-    });
+    const large = { maxOutputBytes: each };
+    const next = await agent.sh(`head -c ${each} /dev/zero | tr '\\0' x`, large);
     expect([next.stdout.length, next.truncated]).toEqual([each, false]);
-    await agent.stop();
   });
 });

@@ -1,33 +1,18 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { connect } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { errorBodySchema } from "../../../src/protocol/errors.ts";
 import { execResultSchema } from "../../../src/protocol/exec.ts";
-import { agentHealthSchema } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
+import { until } from "../../until.ts";
 import { Agent, kinds } from "../agent.ts";
-import { until } from "../until.ts";
 
 describe.each(kinds)("the HTTP of the agent, process trees in a %s", (tree) => {
-  let agent: Agent;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree });
-  });
-  afterAll(() => agent.stop());
-
-  const isRunning = (count: number) => async () => {
-    const health = (await (await agent.request("/v1/health")).json()) as { running: number };
-    return health.running === count;
-  };
+  const agent = Agent.forBlock({ tree });
 
   test("[X14] every route returns 401 without the secret, with an error body", async () => {
-    const wrong = [
-      undefined,
-      "Bearer ",
-      "Bearer wrong",
-      `Bearer ${agent.secret}x`,
-      `Basic ${agent.secret}`,
-    ];
+    const close = [`Bearer ${agent.secret}x`, `Basic ${agent.secret}`];
+    const wrong = [undefined, "Bearer ", "Bearer wrong", ...close];
     for (const path of ["/v1/health", "/v1/exec", "/v1/ports/80/", "/nothing"]) {
       for (const authorization of wrong) {
         const headers = authorization === undefined ? {} : { authorization };
@@ -42,13 +27,8 @@ describe.each(kinds)("the HTTP of the agent, process trees in a %s", (tree) => {
 
   test("[X14] a command in the sandbox that calls the agent's port gets 401", async () => {
     const request = "GET /v1/health HTTP/1.1\\r\\nHost: agent\\r\\nConnection: close\\r\\n\\r\\n";
-    const result = await agent.exec({
-      argv: [
-        "bash",
-        "-c",
-        `exec 3<>/dev/tcp/127.0.0.1/${agent.port}; printf '${request}' >&3; cat <&3`,
-      ],
-    });
+    const script = `exec 3<>/dev/tcp/127.0.0.1/${agent.port}; printf '${request}' >&3; cat <&3`;
+    const result = await agent.exec({ argv: ["bash", "-c", script] });
     expect(result.stdout).toMatch(/^HTTP\/1.1 401 /);
     expect(result.stdout).toContain('"unauthenticated"');
     expect(result.stdout).not.toContain(agent.secret);
@@ -80,7 +60,7 @@ describe.each(kinds)("the HTTP of the agent, process trees in a %s", (tree) => {
   });
 
   test("[X16] a fence below the highest is refused, and nothing runs", async () => {
-    const own = await Agent.start({ tree });
+    await using own = await Agent.start({ tree });
     const fenced = (fence: string, command: string) =>
       own.post({ command }, { headers: { "berth-fence": fence } });
     expect((await fenced("7", "touch first")).status).toBe(200);
@@ -91,11 +71,8 @@ describe.each(kinds)("the HTTP of the agent, process trees in a %s", (tree) => {
     expect((await fenced("8", "ls")).status).toBe(200);
     expect((await own.post({ command: "true" })).status).toBe(409);
     expect((await fenced("x", "true")).status).toBe(400);
-    const health = await (await own.request("/v1/health")).json();
-    expect(agentHealthSchema.parse(health).fence).toBe(8);
-    const ls = await own.post({ command: "ls" }, { headers: { "berth-fence": "8" } });
-    expect(await ls.json()).toMatchObject({ stdout: "first\n" });
-    await own.stop();
+    expect((await own.health()).fence).toBe(8);
+    expect(await (await fenced("8", "ls")).json()).toMatchObject({ stdout: "first\n" });
   });
 
   test("[X17] a response that comes soon is plain JSON with its length", async () => {
@@ -116,10 +93,8 @@ describe.each(kinds)("the HTTP of the agent, process trees in a %s", (tree) => {
     const text = chunks.join("");
     expect(chunks[0]).toMatch(/^ +$/);
     expect(text).toMatch(/^ {2,}\{.*\}$/);
-    expect(execResultSchema.parse(JSON.parse(text))).toMatchObject({
-      stdout: "late\n",
-      exitCode: 0,
-    });
+    const result = execResultSchema.parse(JSON.parse(text));
+    expect(result).toMatchObject({ stdout: "late\n", exitCode: 0 });
   });
 
   test.each([
@@ -138,7 +113,7 @@ describe.each(kinds)("the HTTP of the agent, process trees in a %s", (tree) => {
       expect(agent.left().length).toBeGreaterThanOrEqual(3);
       caller.abort();
       await until("its tree has ended", () => agent.left().length === 0);
-      await until("it no longer counts", isRunning(0));
+      await agent.untilRunning(0);
     },
   );
 
@@ -146,11 +121,10 @@ describe.each(kinds)("the HTTP of the agent, process trees in a %s", (tree) => {
     const count = limits.execConcurrentMax;
     await agent.sh("mkfifo gate");
     const running = Array.from({ length: count }, () => agent.sh("read line < gate; echo $line"));
-    await until("all of them run", isRunning(count), 60_000);
+    await agent.untilRunning(count);
     const refused = await agent.refused({ command: "true" });
-    expect(refused).toMatchObject({
-      ...{ status: 429, error: { code: "too_many", limit: count, retryable: true } },
-    });
+    const error = { code: "too_many", limit: count, retryable: true };
+    expect(refused).toMatchObject({ status: 429, error });
     // Opened for reading and writing, so that neither side waits for the other.
     const gate = openSync(`${agent.workspace}/gate`, "r+");
     writeSync(gate, "go\n".repeat(count));
@@ -164,24 +138,16 @@ describe.each(kinds)("the HTTP of the agent, process trees in a %s", (tree) => {
     const headers = { "berth-request-id": "request77" };
     const notJson = await agent.request("/v1/exec", { method: "POST", body: "{", headers });
     expect(notJson.status).toBe(400);
-    expect(await notJson.json()).toMatchObject({
-      error: { code: "bad_json" },
-      requestId: "request77",
-    });
+    const body = { error: { code: "bad_json" }, requestId: "request77" };
+    expect(await notJson.json()).toMatchObject(body);
     const method = await agent.request("/v1/exec", { headers });
     expect(method.status).toBe(405);
     expect(method.headers.get("allow")).toBe("POST");
-    const large = await agent.request("/v1/exec", {
-      method: "POST",
-      body: new Uint8Array(limits.bodyBytesMax + 1),
-    });
-    expect(large.status).toBe(413);
-    const chunked = await agent.request("/v1/exec", {
-      method: "POST",
-      body: new Blob([new Uint8Array(limits.bodyBytesMax + 1)]).stream(),
-      duplex: "half",
-    } as RequestInit);
-    expect(chunked.status).toBe(413);
+    const large = new Uint8Array(limits.bodyBytesMax + 1);
+    for (const tooLarge of [large, new Blob([large]).stream()]) {
+      const init = { method: "POST", body: tooLarge, duplex: "half" } as RequestInit;
+      expect((await agent.request("/v1/exec", init)).status).toBe(413);
+    }
   });
 
   test("[X20] a caller that disconnects in the middle of a request leaves nothing behind", async () => {

@@ -1,36 +1,23 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { errorBodySchema } from "../../../src/protocol/errors.ts";
 import { execResultSchema } from "../../../src/protocol/exec.ts";
-import { agentFencedSchema, agentHealthSchema } from "../../../src/protocol/internal/agent.ts";
-import { Agent, childrenOf, kinds } from "../agent.ts";
+import { until } from "../../until.ts";
+import { Agent, childrenOf, fenced, kinds } from "../agent.ts";
 import { completeCall } from "../checked-call.ts";
 import { canFreeze, freeze } from "../freeze.ts";
-import { until } from "../until.ts";
 
 const lost = { code: "operation_interrupted", admitted: true, reason: "lease_lost" };
 
 describe.each(kinds)("the fence of an agent, process trees in a %s", (tree) => {
-  let agent: Agent;
+  const agent = Agent.forBlock({ tree });
   /** Each test continues at the fence of the test before. */
   let fence = 0;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree });
-  });
-  afterAll(() => agent.stop());
 
-  const call = (body: unknown) =>
-    agent.request("/v1/fence", { method: "POST", body: JSON.stringify(body) });
-  const raise = async (to: number, drain: boolean, waitMs: number) => {
-    const response = await call({ fence: to, drain, waitMs });
-    expect(response.status).toBe(200);
-    return agentFencedSchema.parse(await response.json());
-  };
+  const raise = (to: number, drain: boolean, waitMs: number) => agent.raiseFence(to, drain, waitMs);
   const runAt = (level: number, command: string) =>
-    agent.post({ command, timeoutMs: 600_000 }, { headers: { "berth-fence": String(level) } });
-  const health = async () =>
-    agentHealthSchema.parse(await (await agent.request("/v1/health")).json());
+    agent.post({ command, timeoutMs: 600_000 }, fenced(level));
   const file = (name: string) => `${agent.workspace}/${name}`;
   const exists = (name: string) => () => existsSync(file(name));
   const errorOf = async (response: Response) =>
@@ -40,7 +27,7 @@ describe.each(kinds)("the fence of an agent, process trees in a %s", (tree) => {
     fence += 10;
     expect(await raise(fence, false, 0)).toEqual({ fence, left: 0 });
     expect(await raise(fence - 5, false, 0)).toEqual({ fence, left: 0 });
-    expect((await health()).fence).toBe(fence);
+    expect((await agent.health()).fence).toBe(fence);
     const stale = await runAt(fence - 1, "touch below");
     expect(stale.status).toBe(409);
     expect(await errorOf(stale)).toMatchObject({ code: "stale_fence", fence });
@@ -53,7 +40,7 @@ describe.each(kinds)("the fence of an agent, process trees in a %s", (tree) => {
     fence += 1;
     const { socket, answer, rest } = await halfSent(agent, fence, "touch overtaken");
     // The agent has read its headers, because they raised the fence.
-    await until("the headers have passed", async () => (await health()).fence === fence);
+    await until("the headers have passed", async () => (await agent.health()).fence === fence);
     fence += 1;
     expect(await raise(fence, false, 0)).toEqual({ fence, left: 0 });
     socket.write(rest);
@@ -108,7 +95,7 @@ describe.each(kinds)("the fence of an agent, process trees in a %s", (tree) => {
     expect(remaining).toEqual([]);
     expect(agent.left()).toEqual([]);
     expect(childrenOf(agent.pid)).toEqual([]);
-    expect(await health()).toMatchObject({ running: 0, fence });
+    expect(await agent.health()).toMatchObject({ running: 0, fence });
     for (const response of await Promise.all(commands)) {
       // 502, or 200 if the heartbeat had started.
       expect([502, 200]).toContain(response.status);
@@ -155,7 +142,7 @@ describe.each(kinds)("the fence of an agent, process trees in a %s", (tree) => {
     await until("both run", () => exists("s0")() && exists("a0")());
     expect(await raise(fence, true, 20_000)).toEqual({ fence: fence + 1, left: 0 });
     expect(await errorOf(await below)).toMatchObject(lost);
-    expect((await health()).running).toBe(2);
+    expect((await agent.health()).running).toBe(2);
     writeFileSync(file("go3"), "");
     expect(await (await same).json()).toMatchObject({ stdout: "same\n", exitCode: 0 });
     expect(await (await above).json()).toMatchObject({ stdout: "above\n", exitCode: 0 });
@@ -173,7 +160,7 @@ describe.each(kinds)("the fence of an agent, process trees in a %s", (tree) => {
     fence = low + calls;
     const partly = await raise(low + calls / 2, true, 20_000);
     expect(partly).toEqual({ fence: fence - 1, left: 0 });
-    expect((await health()).running).toBe(calls / 2);
+    expect((await agent.health()).running).toBe(calls / 2);
     const answers = await Promise.all(
       Array.from({ length: calls }, (_, n) => raise(low + n + 1, n % 2 === 1, 20_000)),
     );
@@ -205,8 +192,8 @@ describe.each(kinds)("the fence of an agent, process trees in a %s", (tree) => {
       const mark = `going.${beats}`;
       const caller = new AbortController();
       const command = `trap "" TERM; touch ${mark}; while :; do sleep 1000; done`;
-      const headers = { "berth-fence": String(low) };
-      const post = agent.post({ command, timeoutMs: 600_000 }, { headers, signal: caller.signal });
+      const init = { ...fenced(low), signal: caller.signal };
+      const post = agent.post({ command, timeoutMs: 600_000 }, init);
       post.catch(() => {});
       await until("it runs", exists(mark));
       if (beats > 0) expect((await post).status, when).toBe(200);
@@ -215,7 +202,7 @@ describe.each(kinds)("the fence of an agent, process trees in a %s", (tree) => {
       expect(await raise(fence, false, 20_000)).toEqual({ fence, left: 0 });
       expect(agent.left()).toEqual([]);
       expect(agent.log).toBe("");
-      expect((await health()).running).toBe(0);
+      expect((await agent.health()).running).toBe(0);
     },
   );
 
@@ -232,7 +219,7 @@ describe.each(kinds)("the fence of an agent, process trees in a %s", (tree) => {
         // The caller gets an error after the agent's own limit, and the process still counts.
         expect(await errorOf(await stuck)).toMatchObject({ code: "internal" });
         expect(await raise(fence, true, 100)).toEqual({ fence, left: 1 });
-        expect(await health()).toMatchObject({ running: 1 });
+        expect(await agent.health()).toMatchObject({ running: 1 });
         expect(agent.left().length).toBeGreaterThan(0);
       } finally {
         hold.thaw();
@@ -244,7 +231,7 @@ describe.each(kinds)("the fence of an agent, process trees in a %s", (tree) => {
   );
 
   test("[X44] a fence call needs the secret, but no fence", async () => {
-    const before = (await health()).fence;
+    const before = (await agent.health()).fence;
     const anybody = await fetch(`${agent.url}/v1/fence`, {
       method: "POST",
       body: JSON.stringify({ fence: before + 5, drain: true, waitMs: 0 }),
@@ -252,11 +239,8 @@ describe.each(kinds)("the fence of an agent, process trees in a %s", (tree) => {
     expect(anybody.status).toBe(401);
     const method = await agent.request("/v1/fence");
     expect([method.status, method.headers.get("allow")]).toEqual([405, "POST"]);
-    const good = { fence: 0, drain: false, waitMs: 0 };
-    expect((await health()).fence).toBe(before);
-    const answered = await call(good);
-    expect(answered.headers.get("berth-incarnation")).toBe(agent.incarnation);
-    expect(await answered.json()).toEqual({ fence: before, left: 0 });
+    expect((await agent.health()).fence).toBe(before);
+    expect(await raise(0, false, 0)).toEqual({ fence: before, left: 0 });
   });
 });
 

@@ -33,12 +33,12 @@ import {
   type TestEngine,
   tracesOf,
 } from "../../engine/test-engine.ts";
+import { until } from "../../until.ts";
 import { Agent, isRoot, kinds, newRun } from "../agent.ts";
-import { until } from "../until.ts";
 
 const initialCopy = { version: 0, metadata: {} };
-/** The user of an agent that shares it with its commands; undefined: the user of the test. */
-const sharedUid = isRoot ? 12_345 : undefined;
+/** For an agent that shares its user with its commands. */
+const sharedUser = isRoot ? { ownUid: 12_345 } : {};
 
 const put = (agent: Agent, body: unknown) =>
   agent.request("/v1/metadata", { method: "PUT", body: JSON.stringify(body) });
@@ -61,16 +61,10 @@ async function read(agent: Agent): Promise<unknown> {
 }
 
 describe.each(kinds)("the copy of the metadata, process trees in a %s", (tree) => {
-  let agent: Agent;
+  const agent = Agent.forBlock({ tree });
   /** Each test continues at the version of the test before. */
   let version = 0;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree });
-  });
-  afterAll(async () => {
-    expect(readdirSync(folderOf(agent))).toEqual(["metadata.json"]);
-    await agent.stop();
-  });
+  afterAll(() => expect(readdirSync(folderOf(agent))).toEqual(["metadata.json"]));
 
   test("[X45] the first command finds the copy, empty and at version 0 until the first update", async () => {
     expect(await read(agent)).toEqual(initialCopy);
@@ -84,13 +78,13 @@ describe.each(kinds)("the copy of the metadata, process trees in a %s", (tree) =
     const elsewhere = mkdtempSync(join(tmpdir(), "berth-elsewhere-"));
     writeFileSync(join(elsewhere, "metadata.json"), "another file");
     symlinkSync(elsewhere, join(run, "berth"));
-    const linked = await Agent.start({ tree, run });
+    await using linked = await Agent.start({ tree, run });
     expect(await read(linked)).toEqual(initialCopy);
     expect(await update(linked, 9, { old: "yes" })).toBe(9);
     linked.process.kill("SIGTERM");
     await until("it has ended", () => linked.process.exitCode === 0);
     expect(readFileSync(fileOf(linked), "utf8")).toContain('"version":9');
-    const next = await Agent.start({ tree, run });
+    await using next = await Agent.start({ tree, run });
     expect(await read(next)).toEqual(initialCopy);
     expect(await update(next, 1, { new: "yes" })).toBe(1);
     expect(readFileSync(join(elsewhere, "metadata.json"), "utf8")).toBe("another file");
@@ -110,9 +104,8 @@ describe.each(kinds)("the copy of the metadata, process trees in a %s", (tree) =
     const checking = agent.sh(
       `touch checking; until [ -e enough ]; do [ -e ${file} ] || echo missing; done; echo checked`,
     );
-    const both = () =>
-      ["reading", "checking"].every((name) => existsSync(`${agent.workspace}/${name}`));
-    await until("both run", both);
+    const marks = ["reading", "checking"].map((name) => `${agent.workspace}/${name}`);
+    await until("both run", () => marks.every((mark) => existsSync(mark)));
     for (let n = first; n <= last; n += 1) {
       const keys = Array.from({ length: 12 }, (_, key) => [`k${key}`, `${n}.`.padEnd(1000, "x")]);
       expect(await update(agent, n, Object.fromEntries(keys))).toBe(n);
@@ -221,11 +214,8 @@ describe.each(kinds)("the copy of the metadata, process trees in a %s", (tree) =
     expect(anybody.status).toBe(401);
     const method = await agent.request("/v1/metadata", { method: "POST", body });
     expect([method.status, method.headers.get("allow")]).toEqual([405, "PUT"]);
-    const large = await put(agent, {
-      ...good,
-      metadata: { a: "x".repeat(8 * limits.metadataBytesMax) },
-    });
-    expect(large.status).toBe(413);
+    const metadata = { a: "x".repeat(8 * limits.metadataBytesMax) };
+    expect((await put(agent, { ...good, metadata })).status).toBe(413);
     expect(await read(agent)).toEqual(before);
     version += 1;
     expect(agentMetadataSchema.safeParse(good).success).toBe(true);
@@ -234,10 +224,7 @@ describe.each(kinds)("the copy of the metadata, process trees in a %s", (tree) =
 });
 
 test("[X48] where commands run as the agent's own user, the next update repairs what they did", async () => {
-  const shared = await Agent.start({
-    tree: "subreaper",
-    ...(sharedUid === undefined ? {} : { ownUid: sharedUid }),
-  });
+  await using shared = await Agent.start({ tree: "subreaper", ...sharedUser });
   const [folder, file] = [folderOf(shared), fileOf(shared)];
   const deeds = [
     `rm ${file}`,
@@ -262,14 +249,13 @@ test("[X48] where commands run as the agent's own user, the next update repairs 
   // Nothing was written through a link.
   expect(readdirSync(shared.workspace)).toEqual([]);
   expect(readdirSync(folder)).toEqual(["metadata.json"]);
-  await shared.stop();
 });
 
 test.runIf(isRoot)(
   "[X49] an update that cannot be written fails, commands still run, and a later update succeeds",
   async () => {
     const run = newRun();
-    const agent = await Agent.start({ tree: "subreaper", ownUid: 12_345, run });
+    await using agent = await Agent.start({ tree: "subreaper", ownUid: 12_345, run });
     expect(agent.log).toContain(`no copy of the metadata in ${run}/berth`);
     expect((await agent.sh("echo runs")).stdout).toBe("runs\n");
     const refused = await put(agent, { version: 3, metadata: {} });
@@ -285,7 +271,6 @@ test.runIf(isRoot)(
     const second = await put(agent, { version: 4, metadata: {} });
     expect(second.status).toBe(503);
     expect(await read(agent)).toEqual({ version: 3, metadata: { late: "yes" } });
-    await agent.stop();
   },
 );
 

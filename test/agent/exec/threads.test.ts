@@ -1,16 +1,14 @@
 import { readFileSync } from "node:fs";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { treeOf } from "../../system/processes.ts";
+import { until } from "../../until.ts";
 import { Agent, kinds, threadsOf } from "../agent.ts";
 import { Archives, types } from "../archive/archives.ts";
-import { until } from "../until.ts";
 
 /** The thread of the allocator, and the few for files, which never end. */
 const lasting = /^(mi-scavenger|Bun Pool \d+)$/;
 
 describe("the threads of an agent", () => {
-  let agent: Agent;
-  afterEach(() => agent.stop());
   const passing = (pid: number) => {
     try {
       // A new thread has the name of the first one, and gets its own a moment later.
@@ -26,7 +24,7 @@ describe("the threads of an agent", () => {
   test.each(kinds)(
     "[SC16] a running agent creates none, however much it does, because a full sandbox has no room for one (%s)",
     async (tree) => {
-      agent = await Agent.start({ tree });
+      await using agent = await Agent.start({ tree });
       await until("files have a thread", () => agent.threads().includes("Bun Pool 0"));
       const seen = new Set<string>();
       const sampling = setInterval(() => {
@@ -39,11 +37,8 @@ describe("the threads of an agent", () => {
           Array.from({ length: 40 }, () => agent.sh("seq 20000; cat /proc/self/stat >&2")),
         );
         for (const type of types) {
-          await archives.put(
-            `copy-${round}-${type.slice(12)}`,
-            await archives.bytes("full", type),
-            type,
-          );
+          const bytes = await archives.bytes("full", type);
+          await archives.put(`copy-${round}-${type.slice(12)}`, bytes, type);
         }
       }
       clearInterval(sampling);
@@ -52,7 +47,7 @@ describe("the threads of an agent", () => {
   );
 
   test("[SC16] the subreaper of a command creates none", async () => {
-    agent = await Agent.start({ tree: "subreaper" });
+    await using agent = await Agent.start({ tree: "subreaper" });
     const running = agent.sh("sleep 2.5");
     const seen = new Set<string>();
     let samples = 0;

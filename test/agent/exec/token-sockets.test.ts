@@ -1,24 +1,19 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { agentRevokedSchema } from "../../../src/protocol/internal/agent.ts";
+import { until } from "../../until.ts";
 import { Agent } from "../agent.ts";
 import { Viewer } from "../terminals/terminal-socket.ts";
 import { endTerminal, openTerminal, script, terminalNow } from "../terminals/terminals.ts";
-import { until } from "../until.ts";
 
 describe("sockets that tokens opened", () => {
-  let agent: Agent;
+  const agent = Agent.forBlock();
   /** The lowest valid generation, as the object would count. */
   let valid = 0;
-  beforeAll(async () => {
-    agent = await Agent.start();
-  });
   afterEach(() => endTerminal(agent, "one"));
-  afterAll(() => agent.stop());
 
-  const revoke = (call: unknown) =>
-    agent.request("/v1/revoked", { method: "POST", body: JSON.stringify(call) });
   const revoked = async (generation: number) => {
-    const response = await revoke({ generation });
+    const body = JSON.stringify({ generation });
+    const response = await agent.request("/v1/revoked", { method: "POST", body });
     expect(response.status).toBe(200);
     return agentRevokedSchema.parse(await response.json()).generation;
   };
@@ -49,11 +44,8 @@ describe("sockets that tokens opened", () => {
   test("[SC22] a socket that ignores the close can type nothing more, and is disconnected", async () => {
     await reads();
     const before = agent.descriptors();
-    const stolen = await Viewer.open(agent, "one", {
-      generation: valid,
-      framed: false,
-      mute: true,
-    });
+    const options = { generation: valid, framed: false, mute: true };
+    const stolen = await Viewer.open(agent, "one", options);
     const ofKey = await Viewer.open(agent, "one");
     stolen.type("before\n");
     await ofKey.shows("before");
@@ -70,9 +62,7 @@ describe("sockets that tokens opened", () => {
     stolen.resume();
     await stolen.ended();
     expect(stolen.shown).not.toContain("the last word");
-    const idleMs = async () =>
-      ((await (await agent.request("/v1/work")).json()) as { idleMs: number }).idleMs;
-    await until("nothing keeps it busy", async () => (await idleMs()) > 0);
+    await until("nothing keeps it busy", async () => (await agent.work()).idleMs > 0);
   });
 
   test("[SC23] no socket slips through that arrives during the revocation", async () => {

@@ -1,11 +1,11 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { fileChangesSchema } from "../../../src/protocol/file.ts";
 import { limits } from "../../../src/protocol/limits.ts";
+import { until } from "../../until.ts";
 import { Agent } from "../agent.ts";
-import { until } from "../until.ts";
-import { codeOf, Files, queryOf } from "./files.ts";
+import { codeOf, expectNothingLeft, Files, queryOf } from "./files.ts";
 
 /** Follows a watch as a caller would, and stores its events. */
 class Follower {
@@ -63,19 +63,9 @@ class Follower {
 }
 
 describe("watches of an agent", () => {
-  let agent: Agent;
-  let files: Files;
-  let descriptors = 0;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree: "subreaper" });
-    files = new Files(agent);
-    await files.stat(".");
-    descriptors = agent.descriptors();
-  });
-  afterAll(async () => {
-    await until("every descriptor is closed", () => agent.descriptors() <= descriptors + 2);
-    await agent.stop();
-  });
+  const agent = Agent.forBlock({ tree: "subreaper" });
+  const files = new Files(agent);
+  const untilClosed = expectNothingLeft(agent, () => files.stat("."));
   const pathOf = (path: string) => join(agent.workspace, path);
 
   test("[I30] changes are reported as they happen, one for each path, and a move as a removal and a creation", async () => {
@@ -103,17 +93,11 @@ describe("watches of an agent", () => {
     const { stdout } = await agent.sh(`find late -mindepth 1 -printf '%y %p\\n' | sort`);
     const there = stdout.trim().split("\n").sort();
     expect(there.length).toBe(38 * 4 + 2);
-    const reported = () =>
-      [...follower.view]
-        .map(
-          ([path, kind]) => `${kind === "folder" ? "d" : "f"} ${path.slice(pathOf("").length + 1)}`,
-        )
-        .sort();
-    await until("the view is the tree", () => reported().join("\n") === there.join("\n")).catch(
-      () => {
-        expect(reported()).toEqual(there);
-      },
-    );
+    const lineOf = ([path, kind]: [string, string]) =>
+      `${kind === "folder" ? "d" : "f"} ${path.slice(pathOf("").length + 1)}`;
+    const reported = () => [...follower.view].map(lineOf).sort();
+    const isTree = () => reported().join("\n") === there.join("\n");
+    await until("the view is the tree", isTree).catch(() => expect(reported()).toEqual(there));
     follower.close();
   });
 
@@ -152,7 +136,7 @@ describe("watches of an agent", () => {
   test("[I34] the number of watches is limited, and what is not a folder is refused", async () => {
     await files.mkdir({ path: "crowd", parents: true });
     const followers: Follower[] = [];
-    await until("earlier ones are closed", () => agent.descriptors() <= descriptors + 2);
+    await untilClosed();
     for (let n = 0; n < limits.fileWatchersMax; n += 1) {
       followers.push(await Follower.open(agent, "crowd"));
     }
@@ -160,21 +144,15 @@ describe("watches of an agent", () => {
     expect([refused.status, await codeOf(refused)]).toEqual([429, "too_many"]);
     for (const follower of followers) follower.close();
     await until("one more is admitted", async () => {
-      const next = await agent
-        .request("/v1/files/watch?path=crowd/../crowd&recursive=0", {
-          signal: AbortSignal.timeout(1000),
-        })
-        .catch(() => undefined);
+      const path = "/v1/files/watch?path=crowd/../crowd&recursive=0";
+      const signal = AbortSignal.timeout(1000);
+      const next = await agent.request(path, { signal }).catch(() => undefined);
       await next?.body?.cancel();
       return next?.status === 200;
     });
     await files.put("plain", "");
-    const rows: [string, string][] = [
-      ["plain", "not_a_folder"],
-      ["nothing", "file_not_found"],
-      ["/proc", "file_forbidden"],
-    ];
-    for (const [path, code] of rows) {
+    const codes = { plain: "not_a_folder", nothing: "file_not_found", "/proc": "file_forbidden" };
+    for (const [path, code] of Object.entries(codes)) {
       const response = await agent.request(`/v1/files/watch?${queryOf({ path })}`);
       expect(await codeOf(response), path).toBe(code);
     }

@@ -1,30 +1,21 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { Agent, isRoot } from "../agent.ts";
-import { until } from "../until.ts";
-import { codeOf, Files, unfinished } from "./files.ts";
+import { until } from "../../until.ts";
+import { Agent, fenced, isRoot } from "../agent.ts";
+import { codeOf, expectNothingLeft, Files, unfinished, unread } from "./files.ts";
 
 const MiB = 1024 * 1024;
 
 describe("the files of an agent", () => {
-  let agent: Agent;
-  let files: Files;
-  let descriptors = 0;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree: "subreaper" });
-    files = new Files(agent);
+  const agent = Agent.forBlock({ tree: "subreaper" });
+  const files = new Files(agent);
+  expectNothingLeft(agent, async () => {
     await files.put("warm", "");
     await files.get("warm");
-    descriptors = agent.descriptors();
-  });
-  afterAll(async () => {
-    await until("descriptors are back", () => agent.descriptors() <= descriptors + 2);
-    expect(unfinished(agent)).toEqual([]);
-    await agent.stop();
   });
   const pathOf = (name: string) => join(agent.workspace, name);
 
@@ -92,11 +83,8 @@ describe("the files of an agent", () => {
       files.put("tagged", body, {}, { headers });
     const second = (await put("two", { "if-match": first })).value?.etag ?? "";
     expect(second).not.toBe(first);
-    expect(await put("three", { "if-match": first })).toMatchObject({
-      status: 412,
-      code: "file_changed",
-      error: { etag: second },
-    });
+    const changed = { status: 412, code: "file_changed", error: { etag: second } };
+    expect(await put("three", { "if-match": first })).toMatchObject(changed);
     expect((await put("three", { "if-none-match": "*" })).code).toBe("file_changed");
     expect(await files.text("tagged")).toBe("two");
     const absent = { headers: { "if-match": "*" } };
@@ -158,9 +146,8 @@ describe("the files of an agent", () => {
   test("[I7] missing folders are created only if the call says so", async () => {
     expect((await files.put("m1/m2/file", "x")).code).toBe("file_not_found");
     expect(existsSync(pathOf("m1"))).toBe(false);
-    expect((await files.put("m1/./m2//file", "x", { mkdirs: true })).value?.path).toBe(
-      pathOf("m1/m2/file"),
-    );
+    const made = await files.put("m1/./m2//file", "x", { mkdirs: true });
+    expect(made.value?.path).toBe(pathOf("m1/m2/file"));
     expect(statSync(pathOf("m1/m2")).mode & 0o777).toBe(0o755);
     expect(await files.text("m1/m2/../m2/file")).toBe("x");
     expect((await files.stat("m1/m2/../m2")).value?.path).toBe(pathOf("m1/m2"));
@@ -169,15 +156,12 @@ describe("the files of an agent", () => {
   test.runIf(isRoot)("[I5] a full disk is reported, and only the old file stays", async () => {
     const small = pathOf("small");
     mkdirSync(small);
-    expect(
-      spawnSync("mount", ["-t", "tmpfs", "-o", "size=1m,mode=777", "none", small]).status,
-    ).toBe(0);
+    const mount = ["-t", "tmpfs", "-o", "size=1m,mode=777", "none", small];
+    expect(spawnSync("mount", mount).status).toBe(0);
     try {
       await files.put("small/file", "old");
-      expect(await files.put("small/file", Buffer.alloc(3 * MiB))).toMatchObject({
-        status: 507,
-        code: "disk_full",
-      });
+      const full = await files.put("small/file", Buffer.alloc(3 * MiB));
+      expect(full).toMatchObject({ status: 507, code: "disk_full" });
       expect(readdirSync(small)).toEqual(["file"]);
       expect(await files.text("small/file")).toBe("old");
       expect((await files.remove("small", { recursive: true })).code).toBe("bad_request");
@@ -230,15 +214,14 @@ describe("the files of an agent", () => {
     await agent.sh("head -c 18000000 /dev/zero > zeros");
     const before = agent.descriptors();
     const sockets: Socket[] = [];
-    for (let n = 0; n < limits.fileTransfersMax; n += 1) sockets.push(await unread(agent, "zeros"));
+    const path = "/v1/files?path=zeros";
+    for (let n = 0; n < limits.fileTransfersMax; n += 1) sockets.push(await unread(agent, path));
     expect(sockets.length).toBe(64);
     expect(await codeOf(await files.get("zeros"))).toBe("too_many");
     expect((await files.put("one-more", "x")).code).toBe("too_many");
     sockets.pop()?.destroy();
-    await until(
-      "a place is free",
-      async () => (await files.get("zeros", { range: "bytes=0-9" })).ok,
-    );
+    const part = { range: "bytes=0-9" };
+    await until("a place is free", async () => (await files.get("zeros", part)).ok);
     await until("a place is free", async () => (await files.put("one-more", "x")).status === 201);
     for (const socket of sockets) socket.destroy();
     await until("all descriptors are closed", () => agent.descriptors() <= before + 2);
@@ -261,46 +244,24 @@ describe("the files of an agent", () => {
   });
 });
 
-/** Downloads a file, and reads only its beginning. */
-function unread({ port, secret }: Agent, path: string): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(port, "127.0.0.1", () => {
-      const head = `host: agent\r\nauthorization: Bearer ${secret}\r\n\r\n`;
-      socket.write(`GET /v1/files?path=${path} HTTP/1.1\r\n${head}`);
-    });
-    socket.once("error", reject);
-    socket.once("data", () => {
-      socket.pause();
-      resolve(socket);
-    });
-  });
-}
-
 test("[I6] a drain ends an upload in progress, and a write below the fence is refused", async () => {
-  const agent = await Agent.start({ tree: "subreaper" });
+  await using agent = await Agent.start({ tree: "subreaper" });
   const files = new Files(agent);
-  const pathOf = (name: string) => join(agent.workspace, name);
-  const fence = (level: number) => ({ headers: { "berth-fence": String(level) } });
   await files.put("fenced", "old");
   const level = 7;
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(Buffer.from("half")),
   });
-  const init = { ...fence(level), duplex: "half" } as RequestInit;
+  const init = { ...fenced(level), duplex: "half" } as RequestInit;
   const sent = files.put("fenced", body, {}, init);
   await until("it is being written", () => unfinished(agent).length === 1);
-  const drain = JSON.stringify({ fence: level + 1, drain: true, waitMs: 20_000 });
-  const drained = await agent.request("/v1/fence", { method: "POST", body: drain });
-  expect(await drained.json()).toEqual({ fence: level + 1, left: 0 });
+  expect(await agent.raiseFence(level + 1, true)).toEqual({ fence: level + 1, left: 0 });
   expect(unfinished(agent)).toEqual([]);
   expect((await sent).code).toBe("operation_interrupted");
   expect(await files.text("fenced")).toBe("old");
-  expect((await files.put("fenced", "x", {}, fence(level))).code).toBe("stale_fence");
-  const mkdir = await agent.request("/v1/files/mkdir", {
-    ...{ method: "POST", body: JSON.stringify({ path: "fenced-out" }), ...fence(level) },
-  });
-  expect(await codeOf(mkdir)).toBe("stale_fence");
-  expect(existsSync(pathOf("fenced-out"))).toBe(false);
-  expect((await files.put("fenced", "new", {}, fence(level + 1))).status).toBe(200);
-  await agent.stop();
+  expect((await files.put("fenced", "x", {}, fenced(level))).code).toBe("stale_fence");
+  const mkdir = { method: "POST", body: JSON.stringify({ path: "fenced-out" }), ...fenced(level) };
+  expect(await codeOf(await agent.request("/v1/files/mkdir", mkdir))).toBe("stale_fence");
+  expect(existsSync(join(agent.workspace, "fenced-out"))).toBe(false);
+  expect((await files.put("fenced", "new", {}, fenced(level + 1))).status).toBe(200);
 });

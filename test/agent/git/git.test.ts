@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Agent } from "../agent.ts";
-import { unfinished } from "../files/files.ts";
-import { until } from "../until.ts";
+import { until } from "../../until.ts";
+import { Agent, fenced } from "../agent.ts";
+import { expectNothingLeft, unfinished } from "../files/files.ts";
 import { clone } from "./clones.ts";
 import { type GitServer, git, makeRepository, serveGit } from "./git-server.ts";
 
@@ -12,28 +12,20 @@ const canary = { username: "someone", password: "canary/Pass+word~77" };
 describe("clones of an agent", () => {
   const root = makeRepository();
   const bare = join(root, "repo.git");
-  let agent: Agent;
+  const agent = Agent.forBlock({ tree: "subreaper", env: { GIT_CONFIG_NOSYSTEM: "1" } });
   let open: GitServer;
   let closed: GitServer;
-  let descriptors = 0;
   beforeAll(async () => {
-    agent = await Agent.start({
-      ...{ tree: "subreaper", env: { GIT_CONFIG_NOSYSTEM: "1" } },
-    });
     open = await serveGit(root);
     closed = await serveGit(root, canary);
     await agent.sh("git config --global --add safe.directory '*'");
-    await clone(agent, { url: `file://${bare}`, dir: "warm" });
-    descriptors = agent.descriptors();
   });
   afterAll(async () => {
-    await until("descriptors are back", () => agent.descriptors() <= descriptors + 2);
-    expect(unfinished(agent)).toEqual([]);
     expect(agent.left()).toEqual([]);
     await Promise.all([open.close(), closed.close()]);
-    await agent.stop();
     rmSync(root, { recursive: true });
   });
+  expectNothingLeft(agent, () => clone(agent, { url: `file://${bare}`, dir: "warm" }));
   const inWorkspace = (...names: string[]) => join(agent.workspace, ...names);
   const head = (ref: string) => git(bare, "rev-parse", ref);
 
@@ -87,10 +79,8 @@ describe("clones of an agent", () => {
 
   test("[GC4] credentials reach the server and remain nowhere: in no argument, environment, setting, log or response", async () => {
     const url = `${closed.origin}/repo.git`;
-    const hidden = url.replace(
-      "://",
-      `://${canary.username}:${encodeURIComponent(canary.password)}@`,
-    );
+    const encoded = encodeURIComponent(canary.password);
+    const hidden = url.replace("://", `://${canary.username}:${encoded}@`);
     for (const [dir, call] of [
       ["with-credentials", { url, credentials: canary }],
       ["with-url", { url: hidden }],
@@ -106,8 +96,7 @@ describe("clones of an agent", () => {
       expect(seen.some(([, text]) => text?.includes("git\0clone\0"))).toBe(true);
       for (const [file, text] of seen) {
         expect(text?.includes(canary.password), file).toBe(false);
-        if (file === "cmdline")
-          expect(text?.includes(encodeURIComponent(canary.password))).toBe(false);
+        if (file === "cmdline") expect(text?.includes(encoded)).toBe(false);
       }
       closed.release();
       const outcome = await work;
@@ -117,7 +106,7 @@ describe("clones of an agent", () => {
         `grep -rlaF -e "$C" -e "$E" -e "$B" ${dir} . /run /tmp/.git* 2>/dev/null; cd ${dir}; git config --list | grep -c credential; git config remote.origin.url; git reflog`,
         {
           env: {
-            ...{ C: canary.password, E: encodeURIComponent(canary.password) },
+            ...{ C: canary.password, E: encoded },
             B: Buffer.from(`${canary.username}:${canary.password}`).toString("base64"),
           },
         },
@@ -134,11 +123,8 @@ describe("clones of an agent", () => {
     const other = await serveGit(root, canary);
     open.redirectTo(other.origin);
     const own = open.authorizations.length;
-    const outcome = await clone(agent, {
-      url: `${open.origin}/repo.git`,
-      dir: "led",
-      credentials: canary,
-    });
+    const url = `${open.origin}/repo.git`;
+    const outcome = await clone(agent, { url, dir: "led", credentials: canary });
     open.redirectTo(undefined);
     expect(outcome.error?.code).toBe("clone_failed");
     expect(open.authorizations.length).toBeGreaterThan(own);
@@ -153,10 +139,8 @@ describe("clones of an agent", () => {
     const requests = open.authorizations.length;
     for (const dir of ["full", ".", agent.workspace]) {
       const outcome = await clone(agent, { url, dir });
-      expect(outcome, dir).toMatchObject({
-        status: 409,
-        error: { code: "file_exists", field: "dir" },
-      });
+      const error = { code: "file_exists", field: "dir" };
+      expect(outcome, dir).toMatchObject({ status: 409, error });
     }
     expect((await clone(agent, { url, dir: "plain" })).error?.code).toBe("not_a_folder");
     expect((await clone(agent, { url, dir: "no/where" })).error?.code).toBe("file_not_found");
@@ -164,9 +148,8 @@ describe("clones of an agent", () => {
     const { ino } = statSync(inWorkspace("hollow"));
     expect((await clone(agent, { url, dir: "hollow" })).done?.dir).toBe(inWorkspace("hollow"));
     expect(statSync(inWorkspace("hollow")).ino).toBe(ino);
-    expect((await agent.sh("cd hollow; git status --porcelain; ls -A")).stdout).toContain(
-      ".git\nfile\n",
-    );
+    const { stdout } = await agent.sh("cd hollow; git status --porcelain; ls -A");
+    expect(stdout).toContain(".git\nfile\n");
     expect((await clone(agent, { url })).done?.dir).toBe(inWorkspace("repo"));
   });
 
@@ -184,10 +167,8 @@ describe("clones of an agent", () => {
     ];
     for (const [call, field] of rows) {
       const outcome = await clone(agent, call);
-      expect([outcome.status, outcome.error?.field], JSON.stringify(call)).toEqual([
-        field === "session" && call.session === "nobody" ? 404 : 400,
-        field,
-      ]);
+      const status = field === "session" ? 404 : 400;
+      expect([outcome.status, outcome.error?.field], JSON.stringify(call)).toEqual([status, field]);
     }
     expect(open.authorizations.length).toBe(requests);
     const methods = await agent.request("/v1/git/clone");
@@ -196,62 +177,48 @@ describe("clones of an agent", () => {
   });
 
   test("[GC8] without git in the container the call is refused as unsupported", async () => {
-    const bare = await Agent.start({ tree: "subreaper", env: { PATH: "/nonexistent" } });
+    await using bare = await Agent.start({ tree: "subreaper", env: { PATH: "/nonexistent" } });
     const outcome = await clone(bare, { url: `${open.origin}/repo.git` });
     expect(outcome).toMatchObject({ status: 501, error: { code: "unsupported" } });
     expect(readdirSync(bare.workspace)).toEqual([]);
-    await bare.stop();
   });
 
   test("[GC5] a disconnect, a drain and a time limit end the tree and leave nothing", async () => {
     const url = `${open.origin}/repo.git`;
     const gitRuns = () => agent.left().length > 0;
-    const ends: [string, (work: Promise<unknown>, caller: AbortController) => Promise<void>][] = [
-      [
-        "gone",
-        async (work, caller) => {
+    const ends: Record<string, (work: Promise<unknown>, caller: AbortController) => Promise<void>> =
+      {
+        async gone(work, caller) {
           caller.abort();
           await expect(work).rejects.toThrow();
         },
-      ],
-      [
-        "timeout",
-        async (work) =>
-          expect(await work).toMatchObject({ error: { code: "clone_failed", timedOut: true } }),
-      ],
-      [
-        "drain",
-        async (work) => {
-          const body = JSON.stringify({ fence: 5, drain: true, waitMs: 20_000 });
-          const drained = await agent.request("/v1/fence", { method: "POST", body });
-          expect(await drained.json()).toEqual({ fence: 5, left: 0 });
-          expect(gitRuns()).toBe(false);
-          expect(await work).toMatchObject({
-            error: { code: "operation_interrupted", reason: "lease_lost" },
-          });
+        async timeout(work) {
+          expect(await work).toMatchObject({ error: { code: "clone_failed", timedOut: true } });
         },
-      ],
-    ];
-    for (const [dir, end] of ends) {
+        async drain(work) {
+          expect(await agent.raiseFence(5, true)).toEqual({ fence: 5, left: 0 });
+          expect(gitRuns()).toBe(false);
+          const error = { code: "operation_interrupted", reason: "lease_lost" };
+          expect(await work).toMatchObject({ error });
+        },
+      };
+    for (const [dir, end] of Object.entries(ends)) {
       open.hold();
       const caller = new AbortController();
       const timeoutMs = dir === "timeout" ? 1000 : 60_000;
-      const init = { signal: caller.signal, headers: { "berth-fence": "4" } };
+      const init = { signal: caller.signal, ...fenced(4) };
       const work = clone(agent, { url, dir, timeoutMs }, init);
       await until("git waits for the server", () => open.held() > 0 && gitRuns());
-      expect(readdirSync(agent.workspace).filter((name) => name.startsWith(".berth-")).length).toBe(
-        1,
-      );
+      const hidden = readdirSync(agent.workspace).filter((name) => name.startsWith(".berth-"));
+      expect(hidden.length).toBe(1);
       await end(work, caller);
       await until("git has ended", () => !gitRuns() && unfinished(agent).length === 0);
       expect(existsSync(inWorkspace(dir))).toBe(false);
       open.release();
     }
-    const late = await clone(agent, { url, dir: "late" }, { headers: { "berth-fence": "4" } });
+    const late = await clone(agent, { url, dir: "late" }, fenced(4));
     expect(late).toMatchObject({ status: 409, error: { code: "stale_fence" } });
-    expect(
-      (await clone(agent, { url, dir: "drain" }, { headers: { "berth-fence": "5" } })).done,
-    ).toBeDefined();
+    expect((await clone(agent, { url, dir: "drain" }, fenced(5))).done).toBeDefined();
   });
 });
 

@@ -1,23 +1,19 @@
 import { randomBytes } from "node:crypto";
 import { request as httpRequest } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../../until.ts";
 import { Agent } from "../agent.ts";
 import { type SandboxServer, startServer, zipped } from "../sandbox-server.ts";
-import { until } from "../until.ts";
 
 type Heard = { messages: (string | ArrayBuffer)[]; close: CloseEvent | undefined; failed: boolean };
 
 describe("ports of servers in the sandbox", () => {
-  let agent: Agent;
+  const agent = Agent.forBlock();
   let server: SandboxServer;
   beforeAll(async () => {
-    agent = await Agent.start();
     server = await startServer();
   });
-  afterAll(async () => {
-    await server.close();
-    await agent.stop();
-  });
+  afterAll(() => server.close());
 
   const port = (path: string, init: RequestInit = {}) =>
     agent.request(`/v1/ports/${server.port}${path}`, { redirect: "manual", ...init });

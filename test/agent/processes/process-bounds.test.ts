@@ -1,11 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { abridge, CommandTextBudget } from "../../../container/agent/processes/command-text.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { processesSchema } from "../../../src/protocol/process.ts";
+import { until } from "../../until.ts";
 import { Agent, stateOf } from "../agent.ts";
-import { until } from "../until.ts";
 import { Asker, refusalOf } from "./processes.ts";
 
 test("[P27] the beginning of a command has no half of a character and no more than its bound", () => {
@@ -32,13 +32,8 @@ test("[P27] commands are remembered whole while the budget lasts, and released w
 });
 
 describe("the bounds of processes", () => {
-  let agent: Agent;
-  let ask: Asker;
-  beforeAll(async () => {
-    agent = await Agent.start();
-    ask = new Asker(agent);
-  });
-  afterAll(() => agent.stop());
+  const agent = Agent.forBlock();
+  const ask = new Asker(agent);
 
   test("[P27] the longest arguments make no long list and cost no memory that grows", async () => {
     const argv = ["true", ...Array.from({ length: 11 }, () => "x".repeat(limits.argBytesMax))];

@@ -1,17 +1,12 @@
 import { existsSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { until } from "../../until.ts";
 import { Agent, kinds } from "../agent.ts";
-import { until } from "../until.ts";
 import { Asker } from "./processes.ts";
 
 describe.each(kinds)("the end of a process, trees held by %s", (tree) => {
-  let agent: Agent;
-  let ask: Asker;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree });
-    ask = new Asker(agent);
-  });
-  afterAll(() => agent.stop());
+  const agent = Agent.forBlock({ tree });
+  const ask = new Asker(agent);
 
   test("[P25] a signal for a tree that has ended reaches no command that started since", async () => {
     const ended = await ask.sh("read line");

@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
+import { until } from "../../until.ts";
 import { Agent } from "../agent.ts";
-import { until } from "../until.ts";
 import { Asker, asReader, outputOf, parseEvents } from "./processes.ts";
 
 const MiB = 1024 * 1024;
@@ -13,13 +13,8 @@ const hangMs = 100_000;
 const block = { onFull: "block", logBytesMax: bytesMax } as const;
 
 describe("a process that waits for its readers", () => {
-  let agent: Agent;
-  let ask: Asker;
-  beforeAll(async () => {
-    agent = await Agent.start();
-    ask = new Asker(agent);
-  });
-  afterAll(() => agent.stop());
+  const agent = Agent.forBlock();
+  const ask = new Asker(agent);
 
   /** How much the process has written, once it blocks in a write. */
   async function written(id: string): Promise<number> {

@@ -1,26 +1,14 @@
 import { readdirSync, readlinkSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Agent, kinds } from "../agent.ts";
-import { until } from "../until.ts";
+import { describe, expect, test } from "vitest";
+import { until } from "../../until.ts";
+import { Agent, fenced, kinds } from "../agent.ts";
 import { Asker, newId, refusalOf } from "./processes.ts";
 
 const MiB = 1024 * 1024;
 
 describe.each(kinds)("many processes, trees held by %s", (tree) => {
-  let agent: Agent;
-  let ask: Asker;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree });
-    ask = new Asker(agent);
-  });
-  afterAll(() => agent.stop());
-
-  const raise = async (fence: number) => {
-    const body = JSON.stringify({ fence, drain: true, waitMs: 10_000 });
-    const answer = await agent.request("/v1/fence", { method: "POST", body });
-    return (await answer.json()) as { fence: number; left: number };
-  };
-  const fenced = (fence: number) => ({ headers: { "berth-fence": String(fence) } });
+  const agent = Agent.forBlock({ tree });
+  const ask = new Asker(agent);
 
   test("[L12] the newest 50 exited processes are remembered, and the folder of logs holds no file", async () => {
     const ids: string[] = [];
@@ -74,7 +62,7 @@ describe.each(kinds)("many processes, trees held by %s", (tree) => {
   test("[P22] a lease that is lost ends no process that runs, and no later call of it starts, writes, signals or ends one", async () => {
     const answer = await ask.post({ id: newId(), command: "cat" }, fenced(5));
     const { id } = (await answer.json()) as { id: string };
-    expect(await raise(6)).toMatchObject({ fence: 6, left: 0 });
+    expect(await agent.raiseFence(6, true)).toMatchObject({ fence: 6, left: 0 });
     expect((await ask.get(id)).state).toBe("running");
     const path = `/v1/processes/${id}`;
     const late = await Promise.all([
@@ -101,7 +89,7 @@ describe.each(kinds)("many processes, trees held by %s", (tree) => {
       const fence = 10 + n;
       const id = newId();
       const starting = ask.post({ id, command: "sleep 1000" }, fenced(fence));
-      const { left } = await raise(fence + 1);
+      const { left } = await agent.raiseFence(fence + 1, true);
       expect(left).toBe(0);
       const { status } = await starting;
       // Whichever came first; but no process starts after the confirmation.

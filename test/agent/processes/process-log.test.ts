@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { until } from "../../until.ts";
 import { Agent } from "../agent.ts";
-import { until } from "../until.ts";
 import { Asker, outputOf, parseEvents, refusalOf } from "./processes.ts";
 
 const MiB = 1024 * 1024;
 
 describe("the log of a process", () => {
-  let agent: Agent;
-  let ask: Asker;
-  beforeAll(async () => {
-    agent = await Agent.start();
-    ask = new Asker(agent);
-  });
-  afterAll(() => agent.stop());
+  const agent = Agent.forBlock();
+  const ask = new Asker(agent);
 
   test("[P8] bytes arrive as they were written: NUL, invalid UTF-8, no line end, each stream in its order", async () => {
     const { id } = await ask.sh(

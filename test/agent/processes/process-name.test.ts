@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { AgentHealth } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import {
@@ -9,11 +9,11 @@ import {
   type ProcessInput,
   processCallSchema,
 } from "../../../src/protocol/process.ts";
-import { Agent, kinds } from "../agent.ts";
+import { until } from "../../until.ts";
+import { Agent, fenced, kinds } from "../agent.ts";
 import { environmentOf } from "../environment.ts";
 import { canFreeze, freeze } from "../freeze.ts";
 import { Sessions } from "../sessions/sessions.ts";
-import { until } from "../until.ts";
 import { Asker, newId, refusalOf } from "./processes.ts";
 
 /** Ignores TERM, so that only KILL ends it, two seconds later. */
@@ -21,23 +21,15 @@ const stubborn = 'trap "" TERM; echo up; while :; do sleep 1000; done';
 const replace = "replace" as const;
 
 describe.each(kinds)("processes by name, their trees held by %s", (tree) => {
-  let agent: Agent;
-  let ask: Asker;
+  const agent = Agent.forBlock({ tree });
+  const ask = new Asker(agent);
   let names = 0;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree });
-    ask = new Asker(agent);
-  });
-  afterAll(() => agent.stop());
 
   /** Each test continues with the fence that the previous one left. */
   let fence = 0;
-  const fenced = () => ({ headers: { "berth-fence": String(fence) } });
   const drain = async () => {
     fence += 1;
-    const body = JSON.stringify({ fence, drain: true, waitMs: 20_000 });
-    const answer = await agent.request("/v1/fence", { method: "POST", body });
-    expect(await answer.json()).toEqual({ fence, left: 0 });
+    expect(await agent.raiseFence(fence, true)).toEqual({ fence, left: 0 });
   };
 
   const newName = () => {
@@ -269,23 +261,23 @@ describe.each(kinds)("processes by name, their trees held by %s", (tree) => {
     const name = newName();
     const { running } = await health();
     const call = { name, argv: ["sleep", "1000"] };
-    const replacedOne = await read(await ask.post({ ...call, endsWithLease: true }, fenced()));
+    const replacedOne = await read(await ask.post({ ...call, endsWithLease: true }, fenced(fence)));
     expect((await health()).running).toBe(running + 1);
-    const two = await read(await ask.post({ ...call, ifRunning: replace }, fenced()));
+    const two = await read(await ask.post({ ...call, ifRunning: replace }, fenced(fence)));
     await until("it no longer counts", async () => (await health()).running === running);
     expect(await ask.get(replacedOne.id)).toMatchObject({ state: "exited", signal: "SIGTERM" });
     await drain();
     expect((await ask.get(two.id)).state).toBe("running");
-    await agent.request(`/v1/processes/${two.id}`, { method: "DELETE", ...fenced() });
+    await agent.request(`/v1/processes/${two.id}`, { method: "DELETE", ...fenced(fence) });
   });
 
   test("[P37] a call that is queued when a fence rises above it starts nothing", async () => {
     const name = newName();
-    await up(await read(await ask.post({ name, command: stubborn }, fenced())));
+    await up(await read(await ask.post({ name, command: stubborn }, fenced(fence))));
     const calls = Array.from({ length: 3 }, () => ({
       ...{ id: newId(), name, command: "echo lost >> lost", ifRunning: replace },
     }));
-    const answers = calls.map((call) => ask.post(call, fenced()));
+    const answers = calls.map((call) => ask.post(call, fenced(fence)));
     await until("the first call runs", async () => (await health()).running > 0);
     await drain();
     for (const answer of await Promise.all(answers)) {

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { processSchema } from "../../../src/protocol/process.ts";
+import { until } from "../../until.ts";
 import { Agent, kinds } from "../agent.ts";
-import { until } from "../until.ts";
 import { Asker, newId, outputOf, refusalOf } from "./processes.ts";
 
 describe.each(kinds)("a process, its tree held by %s", (tree) => {
-  let agent: Agent;
-  let ask: Asker;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree });
-    ask = new Asker(agent);
-  });
-  afterAll(() => agent.stop());
+  const agent = Agent.forBlock({ tree });
+  const ask = new Asker(agent);
 
   test("[P1] a process continues after the response to its call, and its record says how it ended", async () => {
     const begun = await ask.start({

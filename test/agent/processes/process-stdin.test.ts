@@ -1,20 +1,15 @@
 import { createHash, randomBytes } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { stdinTakenSchema } from "../../../src/protocol/process.ts";
-import { Agent } from "../agent.ts";
-import { until } from "../until.ts";
+import { until } from "../../until.ts";
+import { Agent, fenced } from "../agent.ts";
 import { Asker, outputOf, refusalOf } from "./processes.ts";
 
 const MiB = 1024 * 1024;
 
 describe("the standard input of a process", () => {
-  let agent: Agent;
-  let ask: Asker;
-  beforeAll(async () => {
-    agent = await Agent.start();
-    ask = new Asker(agent);
-  });
-  afterAll(() => agent.stop());
+  const agent = Agent.forBlock();
+  const ask = new Asker(agent);
 
   test("[P18] what is written arrives whole and once, however often and in whatever pieces it is repeated", async () => {
     const { id } = await ask.sh("sha256sum");
@@ -135,12 +130,7 @@ describe("the standard input of a process", () => {
     await ask.end(id);
   });
 
-  /** The fence only grows: each test begins above the previous ones. */
-  const fenced = (fence: number) => ({ headers: { "berth-fence": String(fence) } });
-  const raise = async (fence: number, drain: boolean) => {
-    const body = JSON.stringify({ fence, drain, waitMs: 10_000 * Number(drain) });
-    return (await agent.request("/v1/fence", { method: "POST", body })).json();
-  };
+  // The fence only grows: each test begins above the previous ones.
 
   test("[P26] a fence that rises in the middle of a write does not interrupt it: each of its bytes arrives once", async () => {
     await agent.sh("mkfifo gate3");
@@ -150,7 +140,7 @@ describe("the standard input of a process", () => {
     const path = `/v1/processes/${id}/stdin?eof=1`;
     const waiting = agent.request(path, { method: "POST", body: second, ...fenced(1) });
     await until("a part is accepted", async () => (await ask.get(id)).stdin.offset > 4 * MiB);
-    expect(await raise(2, false)).toEqual({ fence: 2, left: 1 });
+    expect(await agent.raiseFence(2, false)).toEqual({ fence: 2, left: 1 });
     // A write with the old fence is now refused.
     const late = agent.request(path, { method: "POST", body: "late", ...fenced(1) });
     expect(await refusalOf(await late)).toMatchObject({ status: 409, code: "stale_fence" });
@@ -159,7 +149,7 @@ describe("the standard input of a process", () => {
     await ask.exited(id);
     const hash = createHash("sha256").update(first).update(second).digest("hex");
     expect((await ask.bytes(id, "stdout")).toString()).toBe(`${hash}  -\n`);
-    expect(await raise(2, false)).toEqual({ fence: 2, left: 0 });
+    expect(await agent.raiseFence(2, false)).toEqual({ fence: 2, left: 0 });
   });
 
   test("[P26] a lease that is lost in the middle of a write ends it, and the writer learns how far it got", async () => {
@@ -174,7 +164,7 @@ describe("the standard input of a process", () => {
     const waiting = [agent.request(path, big)];
     await until("a part is accepted", async () => (await ask.get("slow")).stdin.offset > 4 * MiB);
     waiting.push(agent.request(path, big));
-    expect(await raise(4, true)).toEqual({ fence: 4, left: 0 });
+    expect(await agent.raiseFence(4, true)).toEqual({ fence: 4, left: 0 });
     const { offset } = (await ask.get("slow")).stdin;
     const [cut, behind] = await Promise.all(waiting.map(async (write) => refusalOf(await write)));
     expect(cut).toMatchObject({ code: "operation_interrupted", reason: "lease_lost", offset });

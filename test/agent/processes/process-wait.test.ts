@@ -1,19 +1,14 @@
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { waitedSchema, waitQuerySchema } from "../../../src/protocol/process.ts";
+import { until } from "../../until.ts";
 import { Agent } from "../agent.ts";
-import { until } from "../until.ts";
 import { Asker, refusalOf } from "./processes.ts";
 
 describe("waiting for a process", () => {
-  let agent: Agent;
-  let ask: Asker;
-  beforeAll(async () => {
-    agent = await Agent.start();
-    ask = new Asker(agent);
-  });
-  afterAll(() => agent.stop());
+  const agent = Agent.forBlock();
+  const ask = new Asker(agent);
 
   test("[L17] the time-out of a waiter does not affect the process", async () => {
     const { id } = await ask.sh("sleep 1000");

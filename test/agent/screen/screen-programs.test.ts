@@ -1,49 +1,41 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { type Screen, screenSchema } from "../../../src/protocol/terminal.ts";
+import { until } from "../../until.ts";
 import { Agent, childrenOf, kinds } from "../agent.ts";
 import { Viewer } from "../terminals/terminal-socket.ts";
 import { endTerminal, openTerminal, script } from "../terminals/terminals.ts";
-import { until } from "../until.ts";
-
-let agent: Agent;
-
-async function readScreen(id: string): Promise<Screen> {
-  const response = await agent.request(`/v1/terminals/${id}/screen`);
-  const text = await response.text();
-  expect(response.status, text).toBe(200);
-  return screenSchema.parse(JSON.parse(text));
-}
-
-/** Reads the screen until the condition holds. */
-async function screenWhere(id: string, holds: (screen: Screen) => boolean): Promise<Screen> {
-  let screen = await readScreen(id);
-  await until("the screen shows it", async () => {
-    screen = await readScreen(id);
-    return holds(screen);
-  });
-  return screen;
-}
-
-const env = { TERM: "xterm-256color" };
 
 describe.each(kinds)("the screen of a program, trees by %s", (tree) => {
   let workers: number[] = [];
-
-  beforeAll(async () => {
-    agent = await Agent.start({ tree });
-  });
-
-  afterAll(async () => {
+  // Hooks after all tests run in reverse order: this one when the agent has stopped.
+  afterAll(() => {
     expect(workers).not.toEqual([]);
-    await agent.stop();
     expect(workers.filter((pid) => argumentsOf(pid) !== "")).toEqual([]);
   });
+  const agent = Agent.forBlock({ tree });
+
+  const open = (id: string, command: string, size = { cols: 40, rows: 10 }) =>
+    openTerminal(agent, { id, ...size, env: { TERM: "xterm-256color" }, argv: script(command) });
+  const readScreen = async (id: string): Promise<Screen> => {
+    const response = await agent.request(`/v1/terminals/${id}/screen`);
+    const text = await response.text();
+    expect(response.status, text).toBe(200);
+    return screenSchema.parse(JSON.parse(text));
+  };
+  /** Reads the screen until the condition holds. */
+  const screenWhere = async (id: string, holds: (screen: Screen) => boolean): Promise<Screen> => {
+    let screen = await readScreen(id);
+    await until("the screen shows it", async () => {
+      screen = await readScreen(id);
+      return holds(screen);
+    });
+    return screen;
+  };
 
   it("[G3] is returned as text: a pager's page, its end, and the lines below it after it was left", async () => {
     const id = "pager";
-    const command = "seq 1 100 > numbers; echo before; less numbers; echo after; read";
-    await openTerminal(agent, { id, cols: 40, rows: 10, env, argv: script(command) });
+    await open(id, "seq 1 100 > numbers; echo before; less numbers; echo after; read");
     const page = await screenWhere(id, ({ text }) => text.includes("\n9"));
     expect(page.text.split("\n").slice(0, 9)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9].map(String));
     expect(page).toMatchObject({ cols: 40, rows: 10, alternate: true });
@@ -61,8 +53,7 @@ describe.each(kinds)("the screen of a program, trees by %s", (tree) => {
 
   it("[G4] follows the size of the terminal", async () => {
     const id = "sized";
-    const command = "trap 'stty size' WINCH; stty size; while :; do read -t 60 _; done";
-    await openTerminal(agent, { id, cols: 40, rows: 10, env, argv: script(command) });
+    await open(id, "trap 'stty size' WINCH; stty size; while :; do read -t 60 _; done");
     await screenWhere(id, ({ text }) => text.startsWith("10 40"));
     const body = JSON.stringify({ cols: 60, rows: 20 });
     const resized = await agent.request(`/v1/terminals/${id}`, { method: "PATCH", body });
@@ -74,8 +65,11 @@ describe.each(kinds)("the screen of a program, trees by %s", (tree) => {
 
   it("[G5] is right after a flood of 50 MB", async () => {
     const id = "flood";
-    const command = "head -c 50000000 /dev/zero | tr '\\0' 'y' | fold -w 79; echo; echo done; read";
-    await openTerminal(agent, { id, cols: 80, rows: 24, env, argv: script(command) });
+    await open(
+      id,
+      "head -c 50000000 /dev/zero | tr '\\0' 'y' | fold -w 79; echo; echo done; read",
+      { cols: 80, rows: 24 },
+    );
     const screen = await screenWhere(id, ({ text }) => text.includes("done"));
     expect(screen.offset).toBeGreaterThan(50_000_000);
     const lines = screen.text.split("\n");
@@ -86,8 +80,7 @@ describe.each(kinds)("the screen of a program, trees by %s", (tree) => {
 
   it("[G6] is shown to a viewer that connects later, whose keys reach the program", async () => {
     const id = "late";
-    const command = "seq 1 100 > numbers; less numbers";
-    await openTerminal(agent, { id, cols: 40, rows: 10, env, argv: script(command) });
+    await open(id, "seq 1 100 > numbers; less numbers");
     await screenWhere(id, ({ text }) => text.includes("\n9"));
     const viewer = await Viewer.open(agent, id, { framed: false });
     await until(
@@ -102,7 +95,7 @@ describe.each(kinds)("the screen of a program, trees by %s", (tree) => {
 
   it("[G7] is rendered by one worker for all terminals, which is replaced when it dies", async () => {
     const id = "again";
-    await openTerminal(agent, { id, cols: 40, rows: 10, env, argv: script("echo here; read") });
+    await open(id, "echo here; read");
     await screenWhere(id, ({ text }) => text.includes("here"));
     const descriptors = agent.descriptors();
     for (let death = 0; death < 5; death += 1) {

@@ -3,7 +3,7 @@ import { Emulator } from "../../../container/agent/terminals/screen/emulator.ts"
 import type { RenderWorkerPipes } from "../../../container/agent/terminals/screen/render-client.ts";
 import { Screens } from "../../../container/agent/terminals/screen/screens.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { until } from "../until.ts";
+import { until } from "../../until.ts";
 import { realWorkers, Source } from "./screen-source.ts";
 import { stateOf } from "./screen-state.ts";
 
@@ -26,10 +26,10 @@ describe("screens", () => {
       await until("a worker has started", () => pids.length === half + 1);
       await until("no worker runs", () => running() === 0);
     }
-    expect(source.start).toBeGreaterThan(limits.terminalRingBytes);
+    expect(source.ring.start).toBeGreaterThan(limits.terminalRingBytes);
     const screen = await screens.screenText(source);
     expect(screen?.text.split("\n")[0]).toBe("the frame");
-    expect(screen).toMatchObject({ alternate: true, offset: source.end });
+    expect(screen).toMatchObject({ alternate: true, offset: source.ring.end });
     await screens.close();
     expect(running()).toBe(0);
   });
@@ -44,10 +44,10 @@ describe("screens", () => {
       screens.onOutput(source);
       if (n % 10 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
-    expect(source.end).toBeGreaterThan(50_000_000);
+    expect(source.ring.end).toBeGreaterThan(50_000_000);
     source.write("the end");
     const snapshot = await screens.snapshot(source);
-    expect(snapshot?.offset).toBe(source.end);
+    expect(snapshot?.offset).toBe(source.ring.end);
     const shown = new Emulator(40, 10);
     await shown.write(snapshot?.bytes ?? new Uint8Array());
     expect(shown.screenText().text.split("\n")).toEqual([
@@ -73,7 +73,7 @@ describe("screens", () => {
       source.write(text);
       screens.onOutput(source);
       await direct.write(Buffer.from(text));
-      Object.assign(source, { cols, rows });
+      source.size = { cols, rows };
       screens.onResize(source);
       direct.resize(cols, rows);
     }
@@ -115,7 +115,7 @@ describe("screens", () => {
     const source = new Source("marks");
     source.write(`a${"\u0301".repeat(900_000)}\r\nafter`);
     const snapshot = await screens.snapshot(source);
-    expect(snapshot?.offset).toBe(source.end);
+    expect(snapshot?.offset).toBe(source.ring.end);
     expect(snapshot?.bytes.length).toBeLessThan(10_000);
     expect((await screens.screenText(source))?.text).toContain("after");
     screens.forget(source);

@@ -1,24 +1,19 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AgentWork } from "../../../src/protocol/internal/agent.ts";
+import { until } from "../../until.ts";
 import { Agent, kinds } from "../agent.ts";
-import { until } from "../until.ts";
 import { Sessions } from "./sessions.ts";
 
 describe.each(kinds)("how a session ends, process trees in a %s", (tree) => {
-  let agent: Agent;
-  let sessions: Sessions;
+  const agent = Agent.forBlock({ tree });
+  const sessions = new Sessions(agent);
   let id: string;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree });
-    sessions = new Sessions(agent);
-  });
   beforeEach(async () => {
     id = await sessions.make();
   });
   afterEach(async () => {
     for (const { id: left } of await sessions.list()) await sessions.end(left);
   });
-  afterAll(() => agent.stop());
 
   const refused = (command: string, timeoutMs?: number) =>
     sessions.refused(sessions.run(id, { command, ...(timeoutMs && { timeoutMs }) }));

@@ -1,28 +1,23 @@
 import { createHash, randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ExecResult } from "../../../src/protocol/exec.ts";
 import { limits } from "../../../src/protocol/limits.ts";
+import { until } from "../../until.ts";
 import { Agent, kinds } from "../agent.ts";
-import { until } from "../until.ts";
 import { Sessions } from "./sessions.ts";
 
 describe.each(kinds)("commands of a session in their order, process trees in a %s", (tree) => {
-  let agent: Agent;
-  let sessions: Sessions;
+  const agent = Agent.forBlock({ tree });
+  const sessions = new Sessions(agent);
   let id: string;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree });
-    sessions = new Sessions(agent);
-  });
   beforeEach(async () => {
     id = await sessions.make();
   });
   afterEach(async () => {
     for (const { id: left } of await sessions.list()) await sessions.end(left);
   });
-  afterAll(() => agent.stop());
 
   const waiting = (count: number) =>
     until(`${count} wait`, async () => (await sessions.view(id)).waiting === count);

@@ -1,25 +1,20 @@
 import { existsSync } from "node:fs";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { Process } from "../../../src/protocol/process.ts";
+import { until } from "../../until.ts";
 import { Agent, kinds } from "../agent.ts";
-import { until } from "../until.ts";
 import { Sessions } from "./sessions.ts";
 
 describe.each(kinds)(
   "a process that starts with a session's state, process trees in a %s",
   (tree) => {
-    let agent: Agent;
-    let sessions: Sessions;
+    const agent = Agent.forBlock({ tree, env: { OF_CREATE: "sandbox" } });
+    const sessions = new Sessions(agent);
     let id: string;
     let started = 0;
-    beforeAll(async () => {
-      agent = await Agent.start({ tree, env: { OF_CREATE: "sandbox" } });
-      sessions = new Sessions(agent);
-    });
     beforeEach(async () => {
       id = await sessions.make();
     });
-    afterAll(() => agent.stop());
 
     type Call = { id?: string; command?: string; argv?: string[]; cwd?: string; env?: object };
     const post = (call: Call) => {

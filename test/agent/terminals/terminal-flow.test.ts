@@ -1,23 +1,18 @@
 import { createHash } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { Agent, kinds } from "../agent.ts";
-import { until } from "../until.ts";
+import { until } from "../../until.ts";
+import { kinds } from "../agent.ts";
 import { Viewer } from "./terminal-socket.ts";
-import {
-  endTerminal,
-  listTerminals,
-  livePtys,
-  openTerminal,
-  script,
-  terminalNow,
-} from "./terminals.ts";
+import { endTerminal, openTerminal, script, terminalAgent, terminalNow } from "./terminals.ts";
 
 const MB = 1_000_000;
 const raw = "stty raw -echo -onlcr";
 const growthKiBMax = 32 * 1024;
+/** A program that writes without end. */
+const flood = ["yes", "yyyyyyyyyyyyyyy"];
 const floodGrowthKiBMax = 64 * 1024;
 
 /** Bytes that do not repeat within the length of a ring, so that a lost, doubled or moved one changes the hash. */
@@ -32,19 +27,10 @@ function patterned(bytes: number): Buffer {
 }
 
 describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
-  let agent: Agent;
+  const agent = terminalAgent(tree);
   const content = patterned(tree === "cgroup" ? 100 * MB : 20 * MB);
   const hash = createHash("sha256").update(content).digest("hex");
-  beforeAll(async () => {
-    agent = await Agent.start({ tree });
-    writeFileSync(join(agent.workspace, "content"), content);
-  });
-  afterEach(async () => {
-    for (const { id } of await listTerminals(agent)) await endTerminal(agent, id);
-    expect(livePtys(agent)).toBe(0);
-    expect(agent.left()).toEqual([]);
-  });
-  afterAll(() => agent.stop());
+  beforeAll(() => writeFileSync(join(agent.workspace, "content"), content));
 
   /** Waits for a key, then writes all the content, then waits for another key. */
   const opened = async (id: string) => {
@@ -155,7 +141,7 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
   });
 
   test("[T12] a new connection with a viewer id replaces the earlier one at once, also at the limit of viewers", async () => {
-    await openTerminal(agent, { id: "full", argv: ["yes", "yyyyyyyyyyyyyyy"] });
+    await openTerminal(agent, { id: "full", argv: flood });
     const ids = Array.from({ length: limits.terminalViewersMax }, (_, n) => `viewer-${n}`);
     const viewers = await Promise.all(
       ids.map((viewer) => Viewer.open(agent, "full", { viewer, framed: false })),
@@ -172,96 +158,79 @@ describe.each(kinds)("the flow of a terminal, trees held by %s", (tree) => {
     for (const viewer of [newer, ...viewers]) viewer.cut();
   });
 
-  test("[T17] a viewer that closes is not waited for, as one is that was cut off", async () => {
-    const flooded = async (id: string) => {
-      await openTerminal(agent, { id, argv: ["yes", "yyyyyyyyyyyyyyy"] });
-      const viewer = await Viewer.open(agent, id);
-      let seen = 0;
-      viewer.take = (bytes) => {
-        seen += bytes.length;
-      };
-      await until("it floods", () => seen > 2 * limits.terminalRingBytes);
-      return viewer;
+  /** Connects a viewer to a terminal and waits until it has taken more than the ring holds. */
+  const flooded = async (id: string) => {
+    const viewer = await Viewer.open(agent, id);
+    let seen = 0;
+    viewer.take = (bytes) => {
+      seen += bytes.length;
     };
-    const left = async (id: string) => {
-      await until("it has left", async () => (await terminalNow(agent, id)).viewers === 0);
-      return (await terminalNow(agent, id)).offset;
-    };
-    const written = async (id: string, from: number) =>
-      (await terminalNow(agent, id)).offset - from;
-    // Proves nothing on a machine so slow that the wait for the lost viewer is over before the check.
-    for (let n = 0; n < 4; n++) {
-      const [lostId, closedId] = [`lost${n}`, `closed${n}`];
-      const closing = await flooded(closedId);
-      const cutting = await flooded(lostId);
-      const cutAt = performance.now();
-      cutting.cut();
-      const lost = await left(lostId);
-      await closing.close();
-      const closed = await left(closedId);
-      const continues = async () =>
-        (await written(closedId, closed)) > 4 * limits.terminalRingBytes;
-      await until("the program continues", continues);
-      const more = await written(lostId, lost);
-      const isSure = performance.now() - cutAt < limits.terminalResumeMs - 1_000;
-      for (const id of [lostId, closedId]) await endTerminal(agent, id);
-      if (!isSure) continue;
-      expect(more).toBeLessThan(limits.terminalRingBytes);
-      return;
-    }
-    throw new Error("the machine is too slow to distinguish the two waits");
-  });
+    await until("it floods", () => seen > 2 * limits.terminalRingBytes);
+    return viewer;
+  };
+  /** The offset at which a viewer has left. */
+  const leave = async (id: string, leaves: () => void | Promise<void>) => {
+    const { viewers } = await terminalNow(agent, id);
+    await leaves();
+    await until("it has left", async () => (await terminalNow(agent, id)).viewers < viewers);
+    return (await terminalNow(agent, id)).offset;
+  };
+  const writtenSince = async (id: string, from: number) =>
+    (await terminalNow(agent, id)).offset - from;
 
-  test("[T18] a viewer that was cut off delays other viewers for a shorter time than it delays a program that nobody watches", async () => {
-    const cut = async (id: string, before: () => Promise<void> = async () => {}) => {
-      const viewer = await Viewer.open(agent, id);
-      let seen = 0;
-      viewer.take = (bytes) => {
-        seen += bytes.length;
-      };
-      await until("it floods", () => seen > 2 * limits.terminalRingBytes);
-      await before();
-      const { viewers } = await terminalNow(agent, id);
-      viewer.cut();
-      const isSeen = async () => (await terminalNow(agent, id)).viewers < viewers;
-      await until("it is gone", isSeen);
-      return (await terminalNow(agent, id)).offset;
-    };
-    const argv = ["yes", "yyyyyyyyyyyyyyy"];
-    // Both waits run at once. Proves nothing on a machine so slow that the longer one is over before the check.
+  /**
+   * Expects that a terminal that waits for a viewer has written less than a ring when another one has written `bytes`
+   * since. Tries again on a machine so slow that the wait is over before the check.
+   */
+  const waitsLonger = async (
+    floods: (
+      waitingId: string,
+      otherId: string,
+    ) => Promise<{ cutAt: number; waitingFrom: number; otherFrom: number; end?: () => void }>,
+    bytes: number,
+  ) => {
     for (let n = 0; n < 4; n++) {
-      const [leftId, sharedId] = [`left${n}`, `shared${n}`];
-      await openTerminal(agent, { id: leftId, argv });
-      await openTerminal(agent, { id: sharedId, argv });
-      const left = await cut(leftId);
-      const cutAt = performance.now();
-      const others: Viewer[] = [];
-      // Not earlier: next to a viewer that need not acknowledge, a viewer may get more snapshots than output.
-      const shared = await cut(sharedId, async () => {
-        const other = await Viewer.open(agent, sharedId, { framed: false });
-        other.take = () => {};
-        others.push(other);
-      });
-      const written = async (id: string, from: number) =>
-        (await terminalNow(agent, id)).offset - from;
-      const continues = async () =>
-        (await written(sharedId, shared)) > 2 * limits.terminalRingBytes;
-      await until("the other viewer gets more", continues);
-      const more = await written(leftId, left);
+      const [waitingId, otherId] = [`waiting${n}`, `other${n}`];
+      for (const id of [waitingId, otherId]) await openTerminal(agent, { id, argv: flood });
+      const { cutAt, waitingFrom, otherFrom, end } = await floods(waitingId, otherId);
+      const continues = async () => (await writtenSince(otherId, otherFrom)) > bytes;
+      await until("the other program continues", continues);
+      const written = await writtenSince(waitingId, waitingFrom);
       const isSure = performance.now() - cutAt < limits.terminalResumeMs - 1_000;
-      for (const other of others) other.cut();
-      for (const id of [leftId, sharedId]) {
-        await agent.request(`/v1/terminals/${id}`, { method: "DELETE" });
-      }
+      end?.();
+      for (const id of [waitingId, otherId]) await endTerminal(agent, id);
       if (!isSure) continue;
-      expect(more).toBeLessThan(limits.terminalRingBytes);
+      expect(written).toBeLessThan(limits.terminalRingBytes);
       return;
     }
     throw new Error("the machine is too slow to distinguish the two waits");
-  });
+  };
+
+  test("[T17] a viewer that closes is not waited for, as one is that was cut off", () =>
+    waitsLonger(async (cutId, closedId) => {
+      const closing = await flooded(closedId);
+      const cutting = await flooded(cutId);
+      const cutAt = performance.now();
+      const waitingFrom = await leave(cutId, () => cutting.cut());
+      const otherFrom = await leave(closedId, () => closing.close());
+      return { cutAt, waitingFrom, otherFrom };
+    }, 4 * limits.terminalRingBytes));
+
+  test("[T18] a viewer that was cut off delays other viewers for a shorter time than it delays a program that nobody watches", () =>
+    waitsLonger(async (alone, shared) => {
+      const cutting = await flooded(alone);
+      const waitingFrom = await leave(alone, () => cutting.cut());
+      const cutAt = performance.now();
+      const first = await flooded(shared);
+      // Not earlier: next to a viewer that need not acknowledge, a viewer may get more snapshots than output.
+      const other = await Viewer.open(agent, shared, { framed: false });
+      other.take = () => {};
+      const otherFrom = await leave(shared, () => first.cut());
+      return { cutAt, waitingFrom, otherFrom, end: () => other.cut() };
+    }, 2 * limits.terminalRingBytes));
 
   test("[T13] under a flood that one viewer does not read, another one's keys are echoed", async () => {
-    await openTerminal(agent, { id: "flood", argv: ["yes", "yyyyyyyyyyyyyyy"] });
+    await openTerminal(agent, { id: "flood", argv: flood });
     const stuck = await Viewer.open(agent, "flood", { framed: false });
     stuck.pause();
     const typist = await Viewer.open(agent, "flood");

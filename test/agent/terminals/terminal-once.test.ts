@@ -1,10 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { errorBodySchema } from "../../../src/protocol/errors.ts";
 import { agentWorkSchema } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { terminalSchema } from "../../../src/protocol/terminal.ts";
+import { until } from "../../until.ts";
 import { Agent, kinds } from "../agent.ts";
-import { until } from "../until.ts";
 import { Viewer } from "./terminal-socket.ts";
 import {
   endTerminal,
@@ -14,22 +14,14 @@ import {
   openTerminal,
   postTerminal,
   script,
+  terminalAgent,
   terminalNow,
 } from "./terminals.ts";
 
 const quiet = { argv: ["cat"] };
 
 describe.each(kinds)("one terminal for each id, trees held by %s", (tree) => {
-  let agent: Agent;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree });
-  });
-  afterEach(async () => {
-    for (const { id } of await listTerminals(agent)) await endTerminal(agent, id);
-    expect(livePtys(agent)).toBe(0);
-    expect(agent.left()).toEqual([]);
-  });
-  afterAll(() => agent.stop());
+  const agent = terminalAgent(tree);
 
   const opened = async (id: string, call: Record<string, unknown> = quiet) => {
     const response = await postTerminal(agent, { id, ...call });

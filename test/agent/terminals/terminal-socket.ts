@@ -1,14 +1,14 @@
-/**
- * Connects a viewer to a terminal in tests: a WebSocket written by hand, which can also stop reading. The agent needs a
- * header in the upgrade request, which the global WebSocket cannot send.
- */
-import { randomBytes } from "node:crypto";
-import { connect, type Socket } from "node:net";
+/** Connects a viewer to a terminal in tests. It can stop reading, acknowledging or answering pings. */
+import type { IncomingHttpHeaders } from "node:http";
+import { type RawData, WebSocket } from "ws";
 import { agentHeaders } from "../../../src/protocol/internal/agent-wire.ts";
-import type { FromTerminal, ToTerminal } from "../../../src/protocol/internal/terminal-frames.ts";
-import { terminalProtocol } from "../../../src/protocol/internal/terminal-frames.ts";
+import {
+  type FromTerminal,
+  type ToTerminal,
+  terminalProtocol,
+} from "../../../src/protocol/internal/terminal-frames.ts";
+import { until } from "../../until.ts";
 import type { Agent } from "../agent.ts";
-import { until } from "../until.ts";
 
 type Options = {
   /** Offers the subprotocol with frames, unless false. */
@@ -25,22 +25,22 @@ type Options = {
   mute?: boolean;
 };
 
-const opcode = { text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
+const ackEveryBytes = 128 * 1024;
 
 export class Viewer {
   readonly frames: FromTerminal[] = [];
-  readonly headers: string;
+  /** Of the response to the upgrade. */
+  headers: IncomingHttpHeaders = {};
   /** Output without snapshots; collected unless `take` is set. */
   output: Buffer[] = [];
   snapshots: Buffer[] = [];
   take: ((bytes: Buffer) => void) | undefined;
   /** Offset of the next byte of output. */
   offset = 0;
-  closed: { code: number | undefined; reason: string } | undefined;
+  closed: { code: number; reason: string } | undefined;
   pings = 0;
-  readonly #socket: Socket;
+  readonly #socket: WebSocket;
   readonly #options: Options;
-  #rest: Buffer = Buffer.alloc(0);
   #snapshotIsNext = false;
   #acked = 0;
 
@@ -49,43 +49,47 @@ export class Viewer {
     id: string,
     options: Options = {},
   ): Promise<Viewer> {
-    const { framed = true, after, mode, generation, viewer } = options;
+    const { framed = true, after, mode, generation, viewer, mute } = options;
     const query = new URLSearchParams();
     if (after !== undefined) query.set("after", String(after));
     if (mode !== undefined) query.set("mode", mode);
-    const protocol = framed ? [`Sec-WebSocket-Protocol: ${terminalProtocol}`] : [];
-    const socket = connect(agent.port, "127.0.0.1");
-    socket.setNoDelay(true);
-    const lines = [
-      `GET /v1/terminals/${id}/connect?${query} HTTP/1.1`,
-      ...["Host: agent", "Upgrade: websocket", "Connection: Upgrade"],
-      `Authorization: Bearer ${agent.secret}`,
-      `Sec-WebSocket-Key: ${randomBytes(16).toString("base64")}`,
-      "Sec-WebSocket-Version: 13",
-      ...(generation === undefined ? [] : [`Berth-Generation: ${generation}`]),
-      ...(viewer === undefined ? [] : [`${agentHeaders.reader}: ${viewer}`]),
-      ...protocol,
-    ];
-    socket.write(`${lines.join("\r\n")}\r\n\r\n`);
-    const { head, rest } = await headOf(socket);
-    if (!head.startsWith("HTTP/1.1 101 ")) {
-      socket.destroy();
-      throw new Error(head);
-    }
-    return new Viewer(socket, head, rest, { ...options, framed });
+    const url = `ws://127.0.0.1:${agent.port}/v1/terminals/${id}/connect?${query}`;
+    const socket = new WebSocket(url, framed ? [terminalProtocol] : [], {
+      headers: {
+        authorization: `Bearer ${agent.secret}`,
+        ...(generation === undefined ? {} : { [agentHeaders.generation]: String(generation) }),
+        ...(viewer === undefined ? {} : { [agentHeaders.reader]: viewer }),
+      },
+      autoPong: mute !== true,
+      perMessageDeflate: false,
+    });
+    const opened = new Viewer(socket, { ...options, framed });
+    await new Promise<void>((resolve, reject) => {
+      socket.once("open", resolve);
+      socket.once("error", reject);
+      socket.once("unexpected-response", (_, { statusCode, statusMessage }) => {
+        reject(new Error(`HTTP/1.1 ${statusCode} ${statusMessage}`));
+        socket.terminate();
+      });
+    });
+    return opened;
   }
 
-  private constructor(socket: Socket, headers: string, rest: Buffer, options: Options) {
+  private constructor(socket: WebSocket, options: Options) {
     this.#socket = socket;
-    this.headers = headers;
     this.#options = options;
     this.offset = options.after ?? 0;
-    socket.on("data", (bytes: Buffer) => this.#hear(bytes));
-    socket.on("error", () => {});
-    socket.on("close", () => {
-      this.closed ??= { code: undefined, reason: "" };
+    socket.on("upgrade", ({ headers }) => {
+      this.headers = headers;
     });
-    this.#hear(rest);
+    socket.on("message", (data, isBinary) => this.#receive(data, isBinary));
+    socket.on("ping", () => {
+      this.pings++;
+    });
+    socket.on("error", () => {});
+    socket.on("close", (code, reason) => {
+      this.closed = { code, reason: reason.toString() };
+    });
   }
 
   get text(): string {
@@ -106,12 +110,11 @@ export class Viewer {
   }
 
   type(text: string | Uint8Array): void {
-    this.#send(opcode.binary, Buffer.from(text as string));
+    this.#socket.send(Buffer.from(text as string));
   }
 
   say(frame: ToTerminal | string): void {
-    const text = typeof frame === "string" ? frame : JSON.stringify(frame);
-    this.#send(opcode.text, Buffer.from(text));
+    this.#socket.send(typeof frame === "string" ? frame : JSON.stringify(frame));
   }
 
   ack(offset = this.offset): void {
@@ -129,13 +132,12 @@ export class Viewer {
 
   /** Ends like a lost connection. */
   cut(): void {
-    this.#socket.destroy();
+    this.#socket.terminate();
   }
 
   async close(): Promise<void> {
-    this.#send(opcode.close, Buffer.from([1000 >> 8, 1000 & 255]));
+    this.#socket.close(1000);
     await until("the socket is closed", () => this.closed !== undefined);
-    this.#socket.destroy();
   }
 
   async shows(text: string | RegExp): Promise<void> {
@@ -155,51 +157,12 @@ export class Viewer {
     return this.frames.find((frame) => frame.type === type) as FromTerminal;
   }
 
-  #send(code: number, payload: Buffer): void {
-    const mask = randomBytes(4);
-    const head =
-      payload.length < 126
-        ? Buffer.from([128 | code, 128 | payload.length])
-        : Buffer.from([128 | code, 255, 0, 0, 0, 0, 0, 0, 0, 0]);
-    if (payload.length >= 126) head.writeBigUInt64BE(BigInt(payload.length), 2);
-    const masked = Buffer.from(payload);
-    for (let n = 0; n < masked.length; n++) masked[n] = (masked[n] ?? 0) ^ (mask[n & 3] ?? 0);
-    this.#socket.write(Buffer.concat([head, mask, masked]));
-  }
-
-  #hear(bytes: Buffer): void {
-    this.#rest = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
-    for (;;) {
-      const frame = frameAt(this.#rest);
-      if (frame === undefined) return;
-      this.#rest = this.#rest.subarray(frame.next);
-      this.#receive(frame.code, frame.payload);
+  #receive(data: RawData, isBinary: boolean): void {
+    if (isBinary) {
+      this.#show(data as Buffer);
+      return;
     }
-  }
-
-  #receive(code: number, payload: Buffer): void {
-    switch (code) {
-      case opcode.text:
-        this.#learn(JSON.parse(payload.toString()) as FromTerminal);
-        break;
-      case opcode.binary:
-        this.#show(Buffer.from(payload));
-        break;
-      case opcode.ping:
-        this.pings++;
-        if (this.#options.mute !== true) this.#send(opcode.pong, payload);
-        break;
-      case opcode.close:
-        this.closed ??= {
-          code: payload.length >= 2 ? payload.readUInt16BE(0) : undefined,
-          reason: payload.subarray(2).toString(),
-        };
-        this.#socket.end();
-        break;
-    }
-  }
-
-  #learn(frame: FromTerminal): void {
+    const frame = JSON.parse(String(data)) as FromTerminal;
     this.frames.push(frame);
     if (frame.type === "ready" || frame.type === "screen") this.offset = frame.offset;
     if (frame.type === "screen") this.#snapshotIsNext = true;
@@ -215,42 +178,6 @@ export class Viewer {
     if (this.take !== undefined) this.take(bytes);
     else this.output.push(bytes);
     const { framed, silent } = this.#options;
-    if (framed && !silent && this.offset - this.#acked >= 128 * 1024) this.ack();
+    if (framed && !silent && this.offset - this.#acked >= ackEveryBytes) this.ack();
   }
-}
-
-function frameAt(bytes: Buffer): { code: number; payload: Buffer; next: number } | undefined {
-  if (bytes.length < 2) return undefined;
-  const code = (bytes[0] ?? 0) & 15;
-  let length = (bytes[1] ?? 0) & 127;
-  let start = 2;
-  if (length === 126) {
-    if (bytes.length < 4) return undefined;
-    length = bytes.readUInt16BE(2);
-    start = 4;
-  } else if (length === 127) {
-    if (bytes.length < 10) return undefined;
-    length = Number(bytes.readBigUInt64BE(2));
-    start = 10;
-  }
-  if (bytes.length < start + length) return undefined;
-  return { code, payload: bytes.subarray(start, start + length), next: start + length };
-}
-
-function headOf(socket: Socket): Promise<{ head: string; rest: Buffer }> {
-  return new Promise((resolve, reject) => {
-    let all = Buffer.alloc(0);
-    const onData = (bytes: Buffer) => {
-      all = Buffer.concat([all, bytes]);
-      const end = all.indexOf("\r\n\r\n");
-      if (end < 0) return;
-      socket.off("data", onData);
-      socket.off("close", onClose);
-      resolve({ head: all.toString("latin1", 0, end), rest: all.subarray(end + 4) });
-    };
-    const onClose = () => reject(new Error(`closed before an answer: ${all}`));
-    socket.on("data", onData);
-    socket.once("error", reject);
-    socket.once("close", onClose);
-  });
 }

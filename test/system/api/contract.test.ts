@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { sandboxApiContract } from "../../contract/sandbox-api.ts";
+import { until } from "../../until.ts";
 import { alive } from "../processes.ts";
 import type { Server } from "../server.ts";
-import { until } from "../until.ts";
 import { realWorld, startContractServer } from "./contract-world.ts";
 
 /** The parts of the suite that need neither a clock that can be set nor objects that can be evicted. */

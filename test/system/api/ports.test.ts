@@ -3,9 +3,9 @@ import { createHash, randomBytes } from "node:crypto";
 import { PassThrough, Readable } from "node:stream";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../../until.ts";
 import { post } from "../files/workspace.ts";
 import { type SharedServer, useSharedServer } from "../shared-server.ts";
-import { until } from "../until.ts";
 import { ask, echoOf, get, type Opened, open, port, serve, upgrade } from "./ports-server.ts";
 
 type EchoedRequest = { method: string; path: string; headers: [string, string][]; body: string };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { until } from "../../until.ts";
 import { type Server, startServer } from "../server.ts";
-import { until } from "../until.ts";
 import { Browser, browserProgram, type Shown } from "./browser.ts";
 import { TerminalApp } from "./terminal-app.ts";
 

@@ -7,8 +7,8 @@ import { get } from "node:http";
 import type { Socket } from "node:net";
 import type { FromTerminal, ToTerminal } from "../../../src/protocol/internal/terminal-frames.ts";
 import { terminalProtocol } from "../../../src/protocol/internal/terminal-frames.ts";
+import { until } from "../../until.ts";
 import type { RunningServer } from "../server.ts";
-import { until } from "../until.ts";
 
 const opcode = { text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 const ackEveryBytes = 128 * 1024;

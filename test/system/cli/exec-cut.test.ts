@@ -7,23 +7,13 @@ import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer, connect as dial } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { connect, type SandboxHandle } from "../../../src/client/index.ts";
+import { until } from "../../until.ts";
 import { CutProxy } from "../client/cut-proxy.ts";
-import { type SharedServer, useSharedServer } from "../shared-server.ts";
-import { until } from "../until.ts";
-import { CliUser } from "./cli-user.ts";
+import { useCliUser } from "./cli-user.ts";
 
-let server: SharedServer;
-let user: CliUser;
-beforeAll(async () => {
-  server = await useSharedServer();
-  user = new CliUser(server);
-});
-afterAll(async () => {
-  user[Symbol.dispose]();
-  await server[Symbol.asyncDispose]();
-});
+const { server, user } = await useCliUser();
 
 /** git in the sandbox reads its ignore list from here: a pipe that nobody writes to blocks it. */
 const blockingPipe = "/tmp/hold";

@@ -3,35 +3,22 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect, type SandboxHandle } from "../../../src/client/index.ts";
+import { expect, test } from "vitest";
+import { connect } from "../../../src/client/index.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { type SharedServer, useSharedServer } from "../shared-server.ts";
-import { until } from "../until.ts";
-import { type CliResult, CliUser } from "./cli-user.ts";
+import { until } from "../../until.ts";
+import { type CliResult, CliUser, expectNothingLeft, useCliUser } from "./cli-user.ts";
 
 const remote = "https://example.com/team/app.git";
 const runCount = 20;
 
-let server: SharedServer;
-let user: CliUser;
-beforeAll(async () => {
-  server = await useSharedServer();
-  user = new CliUser(server);
-});
-afterAll(async () => {
-  user[Symbol.dispose]();
-  await server[Symbol.asyncDispose]();
-});
+const { server, user, sandboxOf, listSandboxes } = await useCliUser();
 
 type TraceLine = { pid: number; step: string; sandbox?: string };
 
 function readTrace(file: string): TraceLine[] {
-  if (!existsSync(file)) return [];
-  return readFileSync(file, "utf8")
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as TraceLine);
+  const lines = existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];
+  return lines.map((line) => JSON.parse(line));
 }
 
 /** The steps of each holder, in the order in which they happened. */
@@ -47,21 +34,14 @@ function groupByHolder(lines: TraceLine[]): { pid: number; steps: string[] }[] {
   return all;
 }
 
-async function expectNothingLeft(sandbox: SandboxHandle): Promise<void> {
-  await until("the lease is free", async () => {
-    const { state, waiterCount } = await sandbox.lease();
-    return state === "free" && waiterCount === 0;
-  });
-  expect((await sandbox.processes({ state: "running" })).processes).toEqual([]);
-}
-
 test("[LV14] twenty concurrent runs of one checkout share one sandbox, run one after the other, and each has its own result", async () => {
   const repo = user.repo("many", remote);
   const trace = join(user.home, "trace");
-  const run = (n: number) =>
-    user.berth(["exec", "--", "sh", "-c", `echo ${n} >> log; echo mine ${n}; exit ${n}`], {
-      ...{ cwd: repo, env: { BERTH_TRACE: trace } },
-    });
+  const run = (n: number) => {
+    const script = `echo ${n} >> log; echo mine ${n}; exit ${n}`;
+    const env = { BERTH_TRACE: trace };
+    return user.berth(["exec", "--", "sh", "-c", script], { cwd: repo, env });
+  };
   // Together they create the sandbox.
   const first = await Promise.all([100, 101, 102, 103].map(run));
   expect(first.map(({ code }) => code)).toEqual([100, 101, 102, 103]);
@@ -74,11 +54,8 @@ test("[LV14] twenty concurrent runs of one checkout share one sandbox, run one a
   const runs = Array.from({ length: runCount }, (_, n) => run(n));
   await until("all wait", async () => (await sandbox.lease()).waiterCount === runCount, 50_000);
   const queue = (await sandbox.lease()).waiters.map(({ holder }) => /\((\d+)\)$/.exec(holder)?.[1]);
-  expect(
-    readTrace(trace)
-      .slice(before)
-      .map(({ step }) => step),
-  ).toEqual(Array.from({ length: runCount }, () => "waiting"));
+  const since = readTrace(trace).slice(before);
+  expect(since.map(({ step }) => step)).toEqual(Array(runCount).fill("waiting"));
   await held.release();
   const ran: CliResult[] = await Promise.all(runs);
   expect(ran.map(({ code, stdout }) => ({ code, stdout }))).toEqual(
@@ -102,22 +79,15 @@ test.each([
     const started = (script: string) =>
       user.start(["exec", "--", "sh", "-c", script], { cwd: repo });
     const doomed = started(`${trap}echo ready; while :; do date +%N > alive; done`);
-    let output = "";
-    doomed.child.stdout?.on("data", (more) => {
-      output += more;
-    });
-    await until("it is running", () => output.includes("ready"));
-    const { sandboxes } = await connect(server).list({ limit: 1 });
-    const sandbox = connect(server).sandbox(sandboxes[0]?.id ?? "");
+    await until("it is running", () => doomed.printed.stdout.includes("ready"));
+    const [newest] = await listSandboxes();
+    const sandbox = connect(server).sandbox(newest?.id ?? "");
     const next = started("echo mine; rm -f alive; sleep 0.3; test -e alive || echo alone");
     await until("the next one waits", async () => (await sandbox.lease()).waiterCount === 1);
     const killedAt = performance.now();
     doomed.child.kill("SIGKILL");
-    const granted = until(
-      "the next one has the lease",
-      async () => (await sandbox.lease()).waiterCount === 0,
-    );
-    await granted;
+    const isGranted = async () => (await sandbox.lease()).waiterCount === 0;
+    await until("the next one has the lease", isGranted);
     const grantedMs = Math.round(performance.now() - killedAt);
     // Only printed: ../client/live-lease.test.ts tests the limit without other load.
     console.log(
@@ -152,8 +122,7 @@ test.each([
   ["the folder does not exist", ["exec", "--cwd", "nowhere", "--", "true"], "plain"],
 ])("[LV15] the lease is released after a failure: %s", async (_, args, kind) => {
   const repo = user.repo(`fails-${kind}`);
-  const made = await user.berth(["exec", "--json", "--", "true"], { cwd: repo });
-  const sandbox = connect(server).sandbox(JSON.parse(made.stdout).sandbox);
+  const sandbox = await sandboxOf(repo);
   if (kind === "unmerged") user.write(repo, ".gitattributes", "*.bin filter=lfs\n");
   if (kind === "unmerged") user.write(repo, "large.bin", "not a pointer");
   const trace = join(user.home, `trace-${kind}`);

@@ -2,34 +2,20 @@
  * Tests `berth exec` with the real command, real checkouts and a real server. See exec-many.test.ts for concurrent runs
  * and terminal/attach.test.ts for terminals.
  */
-import { spawn } from "node:child_process";
+import { type SpawnOptions, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { root } from "../../../container/launch/paths.js";
-import { connect, type SandboxHandle } from "../../../src/client/index.ts";
+import { until } from "../../until.ts";
 import { CutProxy } from "../client/cut-proxy.ts";
-import { type SharedServer, useSharedServer } from "../shared-server.ts";
-import { until } from "../until.ts";
-import { CliUser, type StartedCommand } from "./cli-user.ts";
+import { expectNothingLeft, type StartedCommand, useCliUser } from "./cli-user.ts";
 
-let server: SharedServer;
-let user: CliUser;
-let repo: string;
-let sandbox: SandboxHandle;
-beforeAll(async () => {
-  server = await useSharedServer();
-  user = new CliUser(server);
-  repo = user.repo("app");
-  const made = await exec(["--json", "--", "true"]);
-  sandbox = connect(server).sandbox(JSON.parse(made.stdout).sandbox);
-});
-afterAll(async () => {
-  user[Symbol.dispose]();
-  await server[Symbol.asyncDispose]();
-});
+const { server, user, sandboxOf } = await useCliUser();
+const repo = user.repo("app");
+const sandbox = await sandboxOf(repo);
 
 const exec = (args: string[], input?: string) =>
   user.berth(["exec", ...args], { cwd: repo, ...(input === undefined ? {} : { input }) });
@@ -38,21 +24,8 @@ const started = (args: string[], env: Record<string, string> = {}) =>
   user.start(["exec", ...args], { cwd: repo, env });
 const here = (path: string) => join(repo, path);
 
-async function waitForOutput(run: StartedCommand, text: string): Promise<void> {
-  let output = "";
-  run.child.stdout?.on("data", (more) => {
-    output += more;
-  });
-  await until(`it says ${text}`, () => output.includes(text));
-}
-
-/** No holder, no waiter, no process. */
-async function expectNothingLeft(): Promise<void> {
-  await until("the lease is free", async () => {
-    const { state, waiterCount } = await sandbox.lease();
-    return state === "free" && waiterCount === 0;
-  });
-  expect((await sandbox.processes({ state: "running" })).processes).toEqual([]);
+async function waitForOutput({ printed }: StartedCommand, text: string): Promise<void> {
+  await until(`it says ${text}`, () => printed.stdout.includes(text));
 }
 
 describe("the result of a command", () => {
@@ -71,7 +44,7 @@ describe("the result of a command", () => {
     const ran = await exec(["--", "python3", "-c", print, ...odd]);
     expect(JSON.parse(ran.stdout)).toEqual(odd);
     expect(ran).toMatchObject({ code: 0, stderr: "e\n" });
-    await expectNothingLeft();
+    await expectNothingLeft(sandbox);
   });
 
   test("[LV8] 50 MB arrive completely", async () => {
@@ -80,23 +53,18 @@ describe("the result of a command", () => {
     const expected = createHash("sha256");
     for (let n = 0; n < 50; n += 1)
       expected.update(Buffer.alloc(1 << 20, Buffer.from([n, 10, 0, 255])));
-    const run = spawn(
-      process.execPath,
-      [join(root, "src/cli/main.ts"), "exec", "--", "python3", "-c", make],
-      {
-        ...{ cwd: repo, env: user.environment, stdio: ["ignore", "pipe", "inherit"] },
-      },
-    );
+    const args = [join(root, "src/cli/main.ts"), "exec", "--", "python3", "-c", make];
+    const options = { cwd: repo, env: user.environment, stdio: ["ignore", "pipe", "inherit"] };
+    const run = spawn(process.execPath, args, options as SpawnOptions);
     const hash = createHash("sha256");
     let bytes = 0;
-    run.stdout.on("data", (chunk: Buffer) => {
+    run.stdout?.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
       hash.update(chunk);
     });
     const [code] = await once(run, "close");
-    expect({ code, bytes, hash: hash.digest("hex") }).toEqual({
-      ...{ code: 0, bytes: 50 << 20, hash: expected.digest("hex") },
-    });
+    expect({ code, bytes }).toEqual({ code: 0, bytes: 50 << 20 });
+    expect(hash.digest("hex")).toBe(expected.digest("hex"));
   });
 
   test("[LV8] piped input arrives completely, and without a pipe the input is empty", async () => {
@@ -107,27 +75,22 @@ describe("the result of a command", () => {
     expect((await exec(["--", "sha256sum"], large)).stdout).toBe(`${sum}  -\n`);
     // A command that reads only a part is not waited for.
     expect((await exec(["--", "head", "-c", "5"], large)).stdout).toBe("01234");
-    await expectNothingLeft();
+    await expectNothingLeft(sandbox);
   });
 
   test("[LV9] with --json there is one document, also for a failure", async () => {
     const ran = await sh("echo out; echo err >&2; touch new; exit 5", "--json");
     expect(ran).toMatchObject({ code: 5, stderr: "" });
-    expect(JSON.parse(ran.stdout)).toMatchObject({
-      ...{ sandbox: sandbox.id, exitCode: 5, signal: null, stdout: "out\n", stderr: "err\n" },
-      ...{
-        encoding: "utf8",
-        truncated: false,
-        sync: {},
-        pull: { status: "done", changed: ["new"] },
-      },
-    });
+    const result = { exitCode: 5, signal: null, stdout: "out\n", stderr: "err\n" };
+    const pull = { status: "done", changed: ["new"] };
+    const rest = { encoding: "utf8", truncated: false, sync: {}, pull };
+    expect(JSON.parse(ran.stdout)).toMatchObject({ sandbox: sandbox.id, ...result, ...rest });
     const bytes = await sh("printf '\\377\\000'", "--json");
     expect(JSON.parse(bytes.stdout)).toMatchObject({ encoding: "base64", stdout: "/wA=" });
     const refused = await exec(["--json", "--cwd", "nowhere", "--", "true"]);
     expect(refused.code).toBe(1);
     expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: "bad_cwd" } });
-    await expectNothingLeft();
+    await expectNothingLeft(sandbox);
   });
 });
 
@@ -150,19 +113,18 @@ describe("files of a run", () => {
     const late = await sh("echo begun; sleep 600", "--timeout", "1");
     expect(late).toMatchObject({ code: 124, stdout: "begun\n" });
     expect(late.stderr).toContain("longer than 1 s");
-    await expectNothingLeft();
+    await expectNothingLeft(sandbox);
   });
 
   test("[LV10] a file changed here meanwhile stays, is reported, and changes the exit code", async () => {
     user.write(repo, "both", "before\n");
     const script = "echo there > both; echo ready; trap 'exit 0' INT; while :; do sleep 0.05; done";
     const slow = started(["--json", "--", "sh", "-c", script]);
-    const hasChanged = async () => {
-      const content = sandbox
-        .readFile("both")
-        .then(({ body }) => new Response(body as ReadableStream).text());
-      return (await content.catch(() => "")) === "there\n";
+    const readThere = async () => {
+      const { body } = await sandbox.readFile("both");
+      return await new Response(body as ReadableStream).text();
     };
+    const hasChanged = async () => (await readThere().catch(() => "")) === "there\n";
     await until("the command has changed the file", hasChanged);
     user.write(repo, "both", "here\n");
     slow.child.kill("SIGINT");
@@ -170,7 +132,7 @@ describe("files of a run", () => {
     expect(ended.pull).toMatchObject({ status: "conflict", conflicts: [{ path: "both" }] });
     expect(readFileSync(here(ended.pull.conflicts[0].savedAs), "utf8")).toBe("there\n");
     expect(readFileSync(here("both"), "utf8")).toBe("here\n");
-    await expectNothingLeft();
+    await expectNothingLeft(sandbox);
   });
 });
 
@@ -183,23 +145,19 @@ describe("interrupting a run", () => {
     run.child.kill("SIGINT");
     expect(await run.ended).toMatchObject({ code: 130 });
     expect(readFileSync(here("cleaned"), "utf8")).toBe("cleaned\n");
-    await expectNothingLeft();
+    await expectNothingLeft(sandbox);
   });
 
   test("[LV11] a second Ctrl-C ends a command that ignores the first", async () => {
-    const run = started([
-      "--",
-      "sh",
-      "-c",
-      "trap '' INT TERM; echo ready; while :; do sleep 0.05; done",
-    ]);
+    const script = "trap '' INT TERM; echo ready; while :; do sleep 0.05; done";
+    const run = started(["--", "sh", "-c", script]);
     await waitForOutput(run, "ready");
     run.child.kill("SIGINT");
     const [{ id = "" } = {}] = (await sandbox.processes({ state: "running" })).processes;
     run.child.kill("SIGINT");
     expect(await run.ended).toMatchObject({ code: 130 });
     expect(await sandbox.process(id)).toMatchObject({ state: "exited" });
-    await expectNothingLeft();
+    await expectNothingLeft(sandbox);
   });
 
   test("[LV11] Ctrl-C while waiting leaves the queue", async () => {
@@ -215,13 +173,9 @@ describe("interrupting a run", () => {
     const held = await sandbox.hold({ holder: "somebody" });
     const run = started(["--", "echo", "mine"]);
     const quiet = started(["--json", "--", "true"]);
-    let output = "";
-    run.child.stderr?.on("data", (more) => {
-      output += more;
-    });
     await until("both wait", async () => (await sandbox.lease()).waiterCount === 2);
-    await until("the holder is printed", () => output.includes("\n"));
-    expect(output).toMatch(/^Waiting for somebody to finish(, 1 before this one)?\n$/);
+    await until("the holder is printed", () => run.printed.stderr.includes("\n"));
+    expect(run.printed.stderr).toMatch(/^Waiting for somebody to finish(, 1 before this one)?\n$/);
     await held.release();
     expect(await run.ended).toMatchObject({ code: 0, stdout: "mine\n" });
     expect(await quiet.ended).toMatchObject({ code: 0, stderr: "" });
@@ -248,7 +202,7 @@ describe("network failures", () => {
     proxy.cutSilently();
     expect(proxy.cuts).toBeGreaterThan(0);
     expect(await run.ended).toMatchObject({ code: 0, stdout: lines });
-    await expectNothingLeft();
+    await expectNothingLeft(sandbox);
   });
 
   test("[LV13] a lease lost with its connection is an error of berth, not an exit code of the command", async () => {
@@ -260,6 +214,6 @@ describe("network failures", () => {
     const ended = await run.ended;
     expect(ended.code).toBe(1);
     expect(ended.stderr).toContain("error: The lease has ended");
-    await expectNothingLeft();
+    await expectNothingLeft(sandbox);
   });
 });

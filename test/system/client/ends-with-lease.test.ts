@@ -3,8 +3,8 @@
  * without the SDK.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { until } from "../../until.ts";
 import { type SharedServer, useSharedServer } from "../shared-server.ts";
-import { until } from "../until.ts";
 
 let server: SharedServer;
 let id: string;

@@ -9,8 +9,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { root } from "../../../container/launch/paths.js";
 import { connect, type SandboxHandle } from "../../../src/client/index.ts";
 import { limits } from "../../../src/protocol/limits.ts";
+import { until } from "../../until.ts";
 import { type SharedServer, useSharedServer } from "../shared-server.ts";
-import { until } from "../until.ts";
 import { CutProxy } from "./cut-proxy.ts";
 
 let server: SharedServer;

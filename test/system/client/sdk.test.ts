@@ -5,8 +5,8 @@ import {
   connect,
   type SandboxHandle,
 } from "../../../src/client/index.ts";
+import { until } from "../../until.ts";
 import { type SharedServer, useSharedServer } from "../shared-server.ts";
-import { until } from "../until.ts";
 
 let server: SharedServer | undefined;
 let berth: Berth;

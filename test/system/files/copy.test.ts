@@ -2,10 +2,10 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { until } from "../../until.ts";
 import { alive, processesNaming } from "../processes.ts";
 import { copyOfSources } from "../server/checkout.ts";
 import { startServer } from "../server.ts";
-import { until } from "../until.ts";
 
 const limitMs = 280_000;
 

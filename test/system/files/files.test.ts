@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Agent } from "../../agent/agent.ts";
 import { randomOf } from "../../linearizability/history.ts";
+import { until } from "../../until.ts";
 import { alive, processesNaming } from "../processes.ts";
 import { agentOf, Runs } from "../runs/runs.ts";
 import { type Server, startServer } from "../server.ts";
-import { until } from "../until.ts";
 import { forgetPeak, peakMiB, Upload } from "./uploads.ts";
 
 /** 1024 for the whole of it; the rest of the suite wants its turn. */

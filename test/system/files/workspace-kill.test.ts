@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
 import { randomOf } from "../../linearizability/history.ts";
+import { until } from "../../until.ts";
 import { alive, processesNaming } from "../processes.ts";
 import { killRounds } from "../runs/rounds.ts";
 import { type Server, startServer } from "../server.ts";
-import { until } from "../until.ts";
 import { checkpoint, engineEntries, listed, post, runPython } from "./workspace.ts";
 
 const files = 300;

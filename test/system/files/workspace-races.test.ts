@@ -1,8 +1,8 @@
 /** Saved trees while other things happen: destroy, removal, forks, callers who go, changes of metadata. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../../until.ts";
 import { alive, processesNaming } from "../processes.ts";
 import { type Server, startServer } from "../server.ts";
-import { until } from "../until.ts";
 import {
   checkpoint,
   copiesOf,

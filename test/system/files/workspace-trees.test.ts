@@ -1,9 +1,9 @@
 /** Saved trees of a real Berth, to the byte: random ones, and a large one whose figures are printed. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../../until.ts";
 import { alive, processesNaming } from "../processes.ts";
 import { type Server, startServer } from "../server.ts";
-import { until } from "../until.ts";
 import {
   checkpoint,
   type Deed,

@@ -4,8 +4,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
+import { until } from "../../until.ts";
 import type { RunningServer } from "../server.ts";
-import { until } from "../until.ts";
 
 const catchMs = 60_000;
 const settleMs = 120_000;

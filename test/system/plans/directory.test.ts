@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { until } from "../../until.ts";
 import { alive, type ProcessInfo } from "../processes.ts";
 import { killRounds } from "../runs/rounds.ts";
 import { type Server, startServer } from "../server.ts";
-import { until } from "../until.ts";
 
 const data = mkdtempSync(join(tmpdir(), "berth-directory-"));
 const callers = 50;

@@ -7,9 +7,9 @@ import { expect } from "vitest";
 import { connect } from "../../../src/client/connect.ts";
 import type { PlanApi } from "../../../src/protocol/api.ts";
 import type { Commit } from "../../../src/protocol/plan.ts";
+import { until } from "../../until.ts";
 import { copiesOf, engineEntries, treeSnapshot, waitForPid } from "../files/workspace.ts";
 import type { Server } from "../server.ts";
-import { until } from "../until.ts";
 
 export type FleetMember = { key: string; id: string };
 

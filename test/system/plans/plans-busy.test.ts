@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../../src/client/connect.ts";
 import type { BerthError } from "../../../src/protocol/errors.ts";
+import { until } from "../../until.ts";
 import { engineEntries, post, runPython } from "../files/workspace.ts";
 import { alive, type ProcessInfo, processesNaming, treeOf } from "../processes.ts";
 import { type Server, startServer } from "../server.ts";
-import { until } from "../until.ts";
 import { Fleet, inSteps, resumeAllCopies, resumeCopy, stopCopyOf } from "./plan-fleet.ts";
 
 /** Long enough in being copied to be stopped in the middle. */

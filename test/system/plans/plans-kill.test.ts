@@ -6,11 +6,11 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Commit } from "../../../src/protocol/plan.ts";
 import { randomOf } from "../../linearizability/history.ts";
+import { until } from "../../until.ts";
 import { engineEntries, listed, post, runPython } from "../files/workspace.ts";
 import { alive, processesNaming } from "../processes.ts";
 import { killRounds } from "../runs/rounds.ts";
 import { type Server, startServer } from "../server.ts";
-import { until } from "../until.ts";
 import { Fleet, inSteps } from "./plan-fleet.ts";
 
 const members = 6;

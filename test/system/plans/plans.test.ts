@@ -6,11 +6,11 @@ import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { BerthError } from "../../../src/protocol/errors.ts";
 import type { Commit } from "../../../src/protocol/plan.ts";
+import { until } from "../../until.ts";
 import { type Deed, deed, doAll, post, runPython, treeSnapshot } from "../files/workspace.ts";
 import { alive, processesNaming } from "../processes.ts";
 import { isFull } from "../runs/runs.ts";
 import { type Server, startServer } from "../server.ts";
-import { until } from "../until.ts";
 import { Fleet, resumeAllCopies, resumeCopy, stopCopyOf } from "./plan-fleet.ts";
 
 const members = 8;

@@ -5,8 +5,8 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
+import { until } from "../../until.ts";
 import type { Answer, RunningServer } from "../server.ts";
-import { until } from "../until.ts";
 import { agentOf } from "./runs.ts";
 
 /** Only a hang meets it. */

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { treeOf } from "../../bench/processes.ts";
+import { until } from "../../until.ts";
 import { alive } from "../processes.ts";
 import { type Server, startServer } from "../server.ts";
-import { until } from "../until.ts";
 import { Bursts, short, slow, underLease } from "./bursts.ts";
 import { agentOf } from "./runs.ts";
 

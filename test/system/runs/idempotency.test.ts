@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { type Random, randomOf } from "../../linearizability/history.ts";
+import { until } from "../../until.ts";
 import { alive, processesNaming } from "../processes.ts";
 import { type Server, startServer } from "../server.ts";
-import { until } from "../until.ts";
 import { killRounds } from "./rounds.ts";
 
 const callers = 8;

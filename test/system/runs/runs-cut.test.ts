@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { randomOf } from "../../linearizability/history.ts";
+import { until } from "../../until.ts";
 import { Viewer } from "../browser/viewer.ts";
 import { type SharedServer, useSharedServer } from "../shared-server.ts";
-import { until } from "../until.ts";
 import { digestOf, isFull, Runs, readUntilCut } from "./runs.ts";
 
 const MB = 1_000_000;

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../../until.ts";
 import { Viewer } from "../browser/viewer.ts";
 import { type SharedServer, useSharedServer } from "../shared-server.ts";
-import { until } from "../until.ts";
 import { privateMiB, Runs } from "./runs.ts";
 
 /** How long the flood lasts; a person may ask for more. */

@@ -1,9 +1,9 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { randomOf } from "../../linearizability/history.ts";
+import { until } from "../../until.ts";
 import type { Answer } from "../server.ts";
 import { type SharedServer, useSharedServer } from "../shared-server.ts";
-import { until } from "../until.ts";
 import { Runs } from "./runs.ts";
 
 const many = 200;

@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import type { Process, ProcessInput } from "../../../src/protocol/process.ts";
 import { nameOf, privateBytes, treeOf } from "../../bench/processes.ts";
+import { until } from "../../until.ts";
 import type { Answer, RunningServer } from "../server.ts";
-import { until } from "../until.ts";
 
 export type Held = { descriptors: number; ptys: number; processes: number; memoryMiB: number };
 

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { until } from "../../until.ts";
 import { processesNaming } from "../processes.ts";
 import { startServer } from "../server.ts";
-import { until } from "../until.ts";
 
 it("[O16] npm run dev runs a command with the key of npm start, and leaves nothing behind", {
   timeout: 300_000,

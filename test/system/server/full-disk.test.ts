@@ -3,9 +3,9 @@ import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { until } from "../../until.ts";
 import { alive } from "../processes.ts";
 import { type Server, startServer } from "../server.ts";
-import { until } from "../until.ts";
 
 const diskBytes = 64 * 1024 * 1024;
 

@@ -3,8 +3,8 @@
  * kill.
  */
 import { expect } from "vitest";
+import { until } from "../../until.ts";
 import type { Server } from "../server.ts";
-import { until } from "../until.ts";
 
 export type CallResponse = { status: number; body: Record<string, unknown> };
 type Held = { name: string; token: string; fence: number; used: boolean; letGo: boolean };

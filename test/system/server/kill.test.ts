@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { type Random, randomOf } from "../../linearizability/history.ts";
+import { until } from "../../until.ts";
 import { alive, processesNaming } from "../processes.ts";
 import { killRounds } from "../runs/rounds.ts";
 import { type Server, startServer } from "../server.ts";
-import { until } from "../until.ts";
 import { ask, type CallResponse, KilledSandbox, ticketOf } from "./kill-sandbox.ts";
 
 const callers = 10;

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { root } from "../../../container/launch/paths.js";
+import { until } from "../../until.ts";
 import { alive } from "../processes.ts";
 import { startServer } from "../server.ts";
-import { until } from "../until.ts";
 
 const run = promisify(execFile);
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { withFileLock } from "../../../src/cli/state/file-lock.ts";
-import { until } from "../../system/until.ts";
+import { until } from "../../until.ts";
 
 const lockModule = new URL("../../../src/cli/state/file-lock.ts", import.meta.url).href;
 

@@ -2,29 +2,15 @@
  * Tests commands that take over the user's terminal, in a real one (tmux): `berth attach` and `berth exec --tty`.
  */
 import { execFileSync } from "node:child_process";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { connect, type SandboxHandle } from "../../../../src/client/index.ts";
+import { describe, expect, test } from "vitest";
+import { until } from "../../../until.ts";
 import { CutProxy } from "../../client/cut-proxy.ts";
-import { type SharedServer, useSharedServer } from "../../shared-server.ts";
-import { until } from "../../until.ts";
-import { CliUser } from "../cli-user.ts";
+import { useCliUser } from "../cli-user.ts";
 import { hasTmux, TmuxScreen } from "./tmux-screen.ts";
 
-let server: SharedServer;
-let user: CliUser;
-let repo: string;
-let sandbox: SandboxHandle;
-beforeAll(async () => {
-  server = await useSharedServer();
-  user = new CliUser(server);
-  repo = user.repo("app");
-  const made = await user.berth(["exec", "--json", "--", "true"], { cwd: repo });
-  sandbox = connect(server).sandbox(JSON.parse(made.stdout).sandbox);
-});
-afterAll(async () => {
-  user[Symbol.dispose]();
-  await server[Symbol.asyncDispose]();
-});
+const { server, user, sandboxOf } = await useCliUser();
+const repo = user.repo("app");
+const sandbox = await sandboxOf(repo);
 
 describe.skipIf(!hasTmux)("a terminal of the sandbox in the user's own", () => {
   test("[LV16] attach opens a shell, follows the size, detaches by its key, and comes back", async () => {

@@ -7,7 +7,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { root } from "../../../../container/launch/paths.js";
-import { until } from "../../until.ts";
+import { until } from "../../../until.ts";
 import type { CliUser } from "../cli-user.ts";
 
 export const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
