@@ -1,41 +1,21 @@
 /** Changes between two saved workspaces, against a naive model and with misleading names and times. */
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Changes } from "../../src/protocol/changes.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { Changes } from "../../src/protocol/checkpoint.ts";
 import { changesBetween } from "../fakes/changes.ts";
-import {
-  identities,
-  newData,
-  newId,
-  type RunningSandbox,
-  removeData,
-  run,
-  startEngine,
-  type TestEngine,
-  tracesOf,
-} from "./test-engine.ts";
+import { identities, newId, type RunningSandbox, run, sharedEngine } from "./test-engine.ts";
 import { applyDeeds, type Deed, deeds, entriesOf, python } from "./workspaces.ts";
 
 const treesEach = 10;
 const listMax = 1000;
 
 describe.each(identities())("changed paths of an engine that is %s", (as) => {
-  const data = newData(as);
-  let engine: TestEngine;
+  const engine = sharedEngine(as);
   let sandbox: RunningSandbox;
 
   beforeAll(async () => {
-    engine = await startEngine(as, { data });
     sandbox = await run(engine);
   });
-  afterAll(async () => {
-    const processes = engine.processes();
-    expect(processes.length).toBeGreaterThan(0);
-    await engine.stop();
-    expect(tracesOf(data, processes)).toEqual([]);
-    removeData(data);
-  });
-
   const saved = async () => (await sandbox.container.snapshot(newId())).handle;
   const changes = async (call: { from?: string; to: string; listMax?: number }) => {
     const result = await sandbox.container.changes({ listMax, ...call });
@@ -66,13 +46,11 @@ describe.each(identities())("changed paths of an engine that is %s", (as) => {
         const [to, after] = [await saved(), await entriesOf(sandbox)];
         const forth = await changes({ from, to });
         expect(forth).toEqual(changesBetween(before, after, listMax));
-        expect(await changes({ from: to, to: from })).toEqual(
-          changesBetween(after, before, listMax),
-        );
+        const back = await changes({ from: to, to: from });
+        expect(back).toEqual(changesBetween(after, before, listMax));
         expect(await changes({ to })).toEqual(changesBetween(undefined, after, listMax));
-        expect(await changes({ from, to, listMax: few })).toEqual(
-          changesBetween(before, after, few),
-        );
+        const part = await changes({ from, to, listMax: few });
+        expect(part).toEqual(changesBetween(before, after, few));
         for (const kind of ["added", "modified", "deleted"] as const) {
           totals[kind] += forth.counts[kind];
         }
@@ -119,19 +97,18 @@ describe.each(identities())("changed paths of an engine that is %s", (as) => {
 
   it("[CH4] include mode, attributes, kind and target; a folder counts for itself, not for its entries", async () => {
     sandbox = await run(engine);
-    await sh(
-      "mkdir folder plain kind2; echo x > mode; echo x > kind; ln -s a link; echo x > plain/f",
-    );
+    await sh("mkdir folder plain kind2; for f in mode kind plain/f; do echo x > $f; done");
+    await sh("ln -s a link");
     const set = `
 import os
 os.setxattr("/workspace/plain", "user.note", b"1")
 os.setxattr("/workspace/plain/f", "user.note", b"1")
 `;
     const change = await changedBy(async () => {
+      await sh("chmod 600 mode; chmod 700 folder . ; ln -sfn b link");
       await sh(
-        "chmod 600 mode; chmod 700 folder . ; ln -sfn b link; rm kind; mkdir kind; touch kind/in",
+        "rm kind; mkdir kind; touch kind/in; rmdir kind2; echo x > kind2; echo y > folder/in",
       );
-      await sh("rmdir kind2; echo x > kind2; echo y > folder/in");
       await python(sandbox, set);
     });
     expect(change.modified).toEqual(
@@ -166,27 +143,19 @@ os.mkdir("d" * 20); os.chdir("d" * 20)
 open("e" * 60, "w").close()
 `;
     const change = await changedBy(() => python(sandbox, make));
-    const deep = `${`${"d".repeat(255)}/`.repeat(15)}${"d".repeat(20)}/${"e".repeat(60)}`;
+    const folders = (count: number) => `${"d".repeat(255)}/`.repeat(count);
+    const deep = `${folders(15)}${"d".repeat(20)}/${"e".repeat(60)}`;
     expect(change.added).toEqual(
       [
-        ...[
-          "bad\\xff",
-          "bad\\\\xff",
-          "line\\x0aend",
-          "esc\\x1b[31m",
-          "ünï ☃",
-          "turn\\xe2\\x80\\xae",
-        ],
-        ...["\\xed\\xa0\\x80", "-rf", " ", "...", "out", "in", deep],
+        ...["bad\\xff", "bad\\\\xff", "line\\x0aend", "esc\\x1b[31m", "ünï ☃"],
+        ...["turn\\xe2\\x80\\xae", "\\xed\\xa0\\x80", "-rf", " ", "...", "out", "in", deep],
       ].sort(),
     );
-    const more = await changedBy(() =>
-      python(sandbox, `${make.split("\nos.symlink")[0]}\n`).then(() =>
-        sh(
-          `cd ${`${"d".repeat(255)}/`.repeat(7)}; cd ${`${"d".repeat(255)}/`.repeat(8)}${"d".repeat(20)}; echo x > more; rm e*`,
-        ),
-      ),
-    );
+    const toDeepest = `cd ${folders(7)}; cd ${folders(8)}${"d".repeat(20)}`;
+    const more = await changedBy(async () => {
+      await python(sandbox, `${make.split("\nos.symlink")[0]}\n`);
+      await sh(`${toDeepest}; echo x > more; rm e*`);
+    });
     expect(more.added).toEqual([deep.replace(/e+$/, "more")]);
     expect(more.deleted).toEqual([deep]);
     expect(more.modified).toEqual([]);
@@ -206,10 +175,8 @@ open("e" * 60, "w").close()
     expect(all.added).toEqual(names.slice(0, 499));
     const few = await changes({ from, to, listMax: 4 });
     expect([few.added.length, few.modified.length, few.deleted.length]).toEqual([2, 1, 1]);
-    expect(await changes({ from, to, listMax: 0 })).toEqual({
-      ...all,
-      ...{ added: [], modified: [], deleted: [] },
-    });
+    const onlyCounts = { ...all, ...{ added: [], modified: [], deleted: [] } };
+    expect(await changes({ from, to, listMax: 0 })).toEqual(onlyCounts);
   });
 
   it("[CH8] of unknown snapshots, and invalid calls, are refused with the name of the field", async () => {
@@ -221,8 +188,7 @@ open("e" * 60, "w").close()
     const wrong = { code: "bad_request", facts: { field: "body.listMax" } };
     await expect(changes({ to, listMax: listMax + 1 })).rejects.toMatchObject(wrong);
     await expect(changes({ to, listMax: -1 })).rejects.toMatchObject(wrong);
-    await expect(changes({ from: "../trees", to })).rejects.toMatchObject({
-      ...{ code: "bad_request", facts: { field: "body.fromId" } },
-    });
+    const wrongId = { code: "bad_request", facts: { field: "body.fromId" } };
+    await expect(changes({ from: "../trees", to })).rejects.toMatchObject(wrongId);
   });
 });

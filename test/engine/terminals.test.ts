@@ -1,49 +1,27 @@
 /** Terminals in a jail: PTYs of its own devpts, opened by an agent without privileges for a user without any. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { agentHeaders, agentPaths } from "../../src/protocol/internal/agent-wire.ts";
 import { Viewer } from "../agent/terminals/terminal-socket.ts";
-import {
-  exec,
-  identities,
-  newData,
-  newId,
-  newStart,
-  removeData,
-  startEngine,
-  type TestEngine,
-  tracesOf,
-} from "./test-engine.ts";
+import { identities, type RunningSandbox, run, sharedEngine } from "./test-engine.ts";
 
 describe.each(identities())("a terminal in a jail of an engine that is %s", (as) => {
-  const data = newData(as);
-  const call = newStart();
-  let engine: TestEngine;
-  let sh: (command: string) => Promise<string>;
+  const engine = sharedEngine(as);
+  let sandbox: RunningSandbox;
   let agent: { port: number; secret: string };
-  let terminals: (method: string, path: string, body?: unknown) => Promise<Response>;
 
   beforeAll(async () => {
-    engine = await startEngine(as, { data });
-    const container = engine.container(newId());
-    const started = await container.start(call);
-    agent = { port: Number(new URL(started.address).port), secret: call.secret };
-    sh = async (command) =>
-      (await exec(container, started, call.secret, { command, timeoutMs: 20_000 })).stdout;
-    terminals = (method, path, body) =>
-      fetch(`${started.address}${agentPaths.terminals}${path}`, {
-        method,
-        headers: { authorization: `Bearer ${call.secret}`, [agentHeaders.fence]: "1" },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
+    sandbox = await run(engine);
+    const { port } = new URL(sandbox.started.address);
+    agent = { port: Number(port), secret: sandbox.secret };
   });
 
-  afterAll(async () => {
-    const processes = engine.processes();
-    expect(processes.length).toBeGreaterThan(0);
-    await engine.stop();
-    expect(tracesOf(data, processes)).toEqual([]);
-    removeData(data);
-  });
+  const sh = async (command: string) => (await sandbox.sh(command)).stdout;
+  const terminals = (method: string, path: string, body?: unknown) =>
+    fetch(`${sandbox.started.address}${agentPaths.terminals}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${agent.secret}`, [agentHeaders.fence]: "1" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
 
   it("[T16] is a real terminal: owned by its user, on the jail's devpts, with job control and full-screen programs", async () => {
     const made = await terminals("POST", "", { id: "real", cols: 100, rows: 30 });

@@ -1,6 +1,4 @@
-/**
- * Workspaces for tests of changes: applies random deeds inside a sandbox and lists every entry as seen from inside.
- */
+/** Workspaces for tests of changes: applies random deeds inside a sandbox and lists every entry as seen from inside. */
 import fc from "fast-check";
 import type { TreeEntries } from "../fakes/changes.ts";
 import { type Deed, deed, doing } from "../system/files/workspace.ts";

@@ -1,10 +1,9 @@
-/**
- * Starts a real Berth under attack: two tenants, keys of both, and calls sent exactly as they are written.
- */
+/** Starts a real Berth under attack: two tenants, keys of both, and calls sent exactly as they are written. */
 import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { join } from "node:path";
+import { afterAll, beforeAll, expect } from "vitest";
 import { asOther, type Identity, newData, removeData } from "../engine/test-engine.ts";
 import { alive, processesNaming } from "../system/processes.ts";
 import { type Server, startServer } from "../system/server.ts";
@@ -12,7 +11,7 @@ import { type Server, startServer } from "../system/server.ts";
 export const otherKey = "berth_other_tenant_of_the_security_tests";
 export const allowedOrigin = "https://app.test";
 
-const answersWithinMs = 60_000;
+const responseTimeoutMs = 60_000;
 
 export type Sent = {
   method: string;
@@ -25,6 +24,15 @@ export type Sent = {
   leaves?: boolean;
 };
 
+/** Calls for `send` in short form. */
+export const get = (path: string): Sent => ({ method: "GET", path });
+export const post = (path: string, json: unknown, headers: Sent["headers"] = {}): Sent => ({
+  ...{ method: "POST", path, body: JSON.stringify(json), headers },
+});
+export const put = (path: string, type: string, body: string | Buffer, headers = {}): Sent => ({
+  ...{ method: "PUT", path, body, headers: { "content-type": type, ...headers } },
+});
+
 export type Answered = {
   status: number;
   headers: IncomingHttpHeaders;
@@ -35,33 +43,44 @@ export type Answered = {
 
 export type Refusal = { code: string; message: string; field?: string; retryable: boolean };
 
-export class Attacked implements AsyncDisposable {
-  readonly server: Server;
+export class Attacked {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 16 });
+  #server: Server | undefined;
+  #home: string | undefined;
 
-  readonly #home: string | undefined;
+  private constructor() {}
 
-  private constructor(server: Server, home?: string) {
-    this.server = server;
-    this.#home = home;
+  /** One server for all tests of a `describe`, of which nothing may be left. It runs once the hooks have run. */
+  static shared(env: Record<string, string> = {}, as?: Identity): Attacked {
+    const berth = new Attacked();
+    beforeAll(() => berth.#start(env, as));
+    afterAll(async () => expect(await berth.#end()).toEqual([]));
+    return berth;
   }
 
-  static async start(env: Record<string, string> = {}, as?: Identity): Promise<Attacked> {
+  async #start(env: Record<string, string>, as: Identity | undefined): Promise<void> {
     const digest = createHash("sha256").update(otherKey).digest("hex");
-    const keys = { BERTH_API_KEYS: `other:${digest}`, BERTH_ORIGINS: allowedOrigin };
-    const changes = as === "not root" && process.getuid?.() === 0;
-    if (!changes) return new Attacked(await startServer({ env: { ...keys, ...env } }));
+    const own = { BERTH_API_KEYS: `other:${digest}`, BERTH_ORIGINS: allowedOrigin, ...env };
+    if (as !== "not root" || process.getuid?.() !== 0) {
+      this.#server = await startServer({ env: own });
+      return;
+    }
     // A home of its own, as a user has one: npm writes there, and root's is closed to it.
     const home = newData(as);
-    const through = ["setpriv", ...asOther];
-    const data = join(home, "data");
-    const own = { ...keys, ...env, HOME: home };
     try {
-      return new Attacked(await startServer({ env: own, data, through }), home);
+      const data = join(home, "data");
+      const through = ["setpriv", ...asOther];
+      this.#server = await startServer({ env: { ...own, HOME: home }, data, through });
+      this.#home = home;
     } catch (thrown) {
       removeData(home);
       throw thrown;
     }
+  }
+
+  get server(): Server {
+    if (this.#server === undefined) throw new Error("the server has not been started");
+    return this.#server;
   }
 
   get host(): string {
@@ -88,7 +107,7 @@ export class Attacked implements AsyncDisposable {
           const { statusCode = 0, headers } = response;
           if (leaves && statusCode < 400) {
             response.destroy();
-            resolve({ status: statusCode, headers: headers, text: "", body: {} });
+            resolve({ status: statusCode, headers, text: "", body: {} });
             return;
           }
           const chunks: Buffer[] = [];
@@ -96,20 +115,18 @@ export class Attacked implements AsyncDisposable {
           response.on("error", reject);
           response.on("end", () => {
             const text = Buffer.concat(chunks).toString();
-            resolve({ status: statusCode, headers: headers, text, body: parsed(text) });
+            resolve({ status: statusCode, headers, text, body: parsed(text) });
           });
         },
       );
       call.on("upgrade", (response, socket) => {
         socket.destroy();
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: response.headers,
-          text: "",
-          body: {},
-        });
+        const { statusCode = 0, headers } = response;
+        resolve({ status: statusCode, headers, text: "", body: {} });
       });
-      call.setTimeout(answersWithinMs, () => call.destroy(new Error(`${method} ${path}: silence`)));
+      call.setTimeout(responseTimeoutMs, () =>
+        call.destroy(new Error(`${method} ${path}: silence`)),
+      );
       call.on("error", reject);
       call.end(body);
     });
@@ -164,17 +181,13 @@ export class Attacked implements AsyncDisposable {
       .sort();
   }
 
-  /** Ends it, and names what is left of it; that must be nothing. */
-  async end(): Promise<string[]> {
+  /** Returns what is left of it. */
+  async #end(): Promise<string[]> {
     const tree = this.server.processes();
     this.#agent.destroy();
     await this.server[Symbol.asyncDispose]();
     if (this.#home !== undefined) removeData(this.#home);
     return [...alive(tree), ...processesNaming(this.server.data)].map(({ command }) => command);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.end();
   }
 }
 

@@ -1,24 +1,19 @@
 /** Bodies that hurt: deep, broad, packed, or slow. */
 import { gzipSync, zstdCompressSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { limits } from "../../src/protocol/limits.ts";
 import { archive } from "../agent/archive/tar-maker.ts";
-import { Attacked } from "./attacked-server.ts";
+import { Attacked, put } from "./attacked-server.ts";
 import { raw } from "./sockets.ts";
 
 const slowCallers = 8;
 
 describe("a body", () => {
-  let berth: Attacked;
+  const berth = Attacked.shared();
   let id: string;
 
   beforeAll(async () => {
-    berth = await Attacked.start();
     id = await berth.create();
-  });
-
-  afterAll(async () => {
-    expect(await berth.end()).toEqual([]);
   });
 
   const of = (tail = "") => `/v1/sandboxes/${id}${tail}`;
@@ -43,11 +38,7 @@ describe("a body", () => {
       for (const path of ["/v1/sandboxes", of("/exec"), of("/metadata")]) {
         const method = path.endsWith("metadata") ? "PATCH" : "POST";
         const answer = await berth.send({ method, path, body });
-        expect([path, answer.text.slice(0, 200), answer.status]).toEqual([
-          path,
-          expect.any(String),
-          400,
-        ]);
+        expect(answer.status, `${path}: ${answer.text.slice(0, 200)}`).toBe(400);
         expect(answer.body.error?.field).not.toBe(undefined);
       }
     }
@@ -84,8 +75,8 @@ describe("a body", () => {
       return (await raw(berth.server.url, bytes, 5_000)).status;
     };
     for (const line of [`POST ${of("/touch")}`, `PATCH ${of("/metadata")}`]) {
-      expect([line, await ask(line, "")]).toEqual([line, 200]);
-      expect([line, await ask(line, "2\r\n{}\r\n")]).toEqual([line, 415]);
+      expect(await ask(line, ""), line).toBe(200);
+      expect(await ask(line, "2\r\n{}\r\n"), line).toBe(415);
     }
     await unharmed();
   });
@@ -96,11 +87,8 @@ describe("a body", () => {
     const { body } = await berth.send({ method: "PATCH", path, body: twice });
     expect(body.metadata).toMatchObject({ twice: "last" });
     const hidden = `{"twice":"${"a".repeat(limits.metadataValueBytesMax + 1)}","twice":"good"}`;
-    expect((await berth.send({ method: "PATCH", path, body: hidden })).body.metadata).toMatchObject(
-      {
-        twice: "good",
-      },
-    );
+    const second = await berth.send({ method: "PATCH", path, body: hidden });
+    expect(second.body.metadata).toMatchObject({ twice: "good" });
     const wrong = `{"twice":"good","twice":7}`;
     expect((await berth.send({ method: "PATCH", path, body: wrong })).status).toBe(400);
   });
@@ -114,18 +102,11 @@ describe("a body", () => {
     };
     for (const [type, body] of Object.entries(packed)) {
       expect(body.length).toBeLessThan(size / 500);
-      const path = of("/archive?path=unpacked");
-      const answer = await berth.send({
-        method: "PUT",
-        path,
-        body,
-        headers: { "content-type": type },
-      });
+      const answer = await berth.send(put(of("/archive?path=unpacked"), type, body));
       expect(answer.body.error).toMatchObject({ code: "bad_archive" });
       expect(answer.status).toBe(400);
-      expect(
-        (await berth.exec(id, { command: "ls -A /workspace | grep -c unpacked" })).stdout,
-      ).toBe("0\n");
+      const { stdout } = await berth.exec(id, { command: "ls -A /workspace | grep -c unpacked" });
+      expect(stdout).toBe("0\n");
     }
   });
 

@@ -4,115 +4,58 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { archive } from "../agent/archive/tar-maker.ts";
-import { Attacked, type Sent } from "./attacked-server.ts";
+import { Attacked, get, post, put, type Sent } from "./attacked-server.ts";
 
 const words = "words of the machine that no sandbox may read";
-const bytes = { "content-type": "application/octet-stream" };
-const tar = { "content-type": "application/x-tar" };
+const bytes = "application/octet-stream";
+const tar = "application/x-tar";
 
 type Verb = [name: string, call: (path: string) => Sent];
 
 const encoded = (path: string) => encodeURIComponent(path);
-const json = (value: unknown) => JSON.stringify(value);
 
 const reading: Verb[] = [
-  ["read", (path) => ({ method: "GET", path: `/files?path=${encoded(path)}` })],
-  ["stat", (path) => ({ method: "GET", path: `/files/stat?path=${encoded(path)}` })],
-  ["list", (path) => ({ method: "GET", path: `/files/list?path=${encoded(path)}` })],
-  [
-    "watch",
-    (path) => ({ method: "GET", path: `/files/watch?path=${encoded(path)}`, leaves: true }),
-  ],
-  ["download", (path) => ({ method: "GET", path: `/archive?path=${encoded(path)}` })],
+  ["read", (path) => get(`/files?path=${encoded(path)}`)],
+  ["stat", (path) => get(`/files/stat?path=${encoded(path)}`)],
+  ["list", (path) => get(`/files/list?path=${encoded(path)}`)],
+  ["watch", (path) => ({ ...get(`/files/watch?path=${encoded(path)}`), leaves: true })],
+  ["download", (path) => get(`/archive?path=${encoded(path)}`)],
 ];
 
+const throughLink = (path: string) =>
+  archive(
+    { name: "way", type: "2", says: path },
+    { name: "way/secret", body: "theirs" },
+    { name: `way/../../../../../..${path}`.slice(0, 100), body: "theirs" },
+  );
+const secretFile = archive({ name: "secret", body: "theirs" });
+const repository = "file:///workspace/repository";
+
 const writing: Verb[] = [
-  [
-    "move from",
-    (from) => ({
-      method: "POST",
-      path: "/files/move",
-      body: json({ from, to: "taken", overwrite: true }),
-    }),
-  ],
+  ["move from", (from) => post("/files/move", { from, to: "taken", overwrite: true })],
   ["remove", (path) => ({ method: "DELETE", path: `/files?path=${encoded(path)}&recursive=1` })],
-  [
-    "write",
-    (path) => ({
-      method: "PUT",
-      path: `/files?path=${encoded(path)}`,
-      body: "theirs",
-      headers: bytes,
-    }),
-  ],
+  ["write", (path) => put(`/files?path=${encoded(path)}`, bytes, "theirs")],
   [
     "write below",
-    (path) => ({
-      method: "PUT",
-      path: `/files?path=${encoded(`${path}/deep/file`)}&mkdirs=1`,
-      body: "theirs",
-      headers: bytes,
-    }),
+    (path) => put(`/files?path=${encoded(`${path}/deep/file`)}&mkdirs=1`, bytes, "theirs"),
   ],
-  [
-    "make a folder",
-    (path) => ({
-      method: "POST",
-      path: "/files/mkdir",
-      body: json({ path: `${path}/folder`, parents: true }),
-    }),
-  ],
-  [
-    "move to",
-    (to) => ({
-      method: "POST",
-      path: "/files/move",
-      body: json({ from: "spare", to, overwrite: true }),
-    }),
-  ],
-  [
-    "upload",
-    (path) => ({
-      method: "PUT",
-      path: `/archive?path=${encoded(path)}`,
-      body: archive({ name: "secret", body: "theirs" }),
-      headers: tar,
-    }),
-  ],
-  [
-    "upload a link and through it",
-    (path) => ({
-      method: "PUT",
-      path: "/archive?path=uploads",
-      body: archive(
-        { name: "way", type: "2", says: path },
-        { name: "way/secret", body: "theirs" },
-        { name: `way/../../../../../..${path}`.slice(0, 100), body: "theirs" },
-      ),
-      headers: tar,
-    }),
-  ],
-  [
-    "clone",
-    (dir) => ({
-      method: "POST",
-      path: "/git/clone",
-      body: json({ url: "file:///workspace/repository", dir }),
-    }),
-  ],
+  ["make a folder", (path) => post("/files/mkdir", { path: `${path}/folder`, parents: true })],
+  ["move to", (to) => post("/files/move", { from: "spare", to, overwrite: true })],
+  ["upload", (path) => put(`/archive?path=${encoded(path)}`, tar, secretFile)],
+  ["upload a link and through it", (path) => put("/archive?path=uploads", tar, throughLink(path))],
+  ["clone", (dir) => post("/git/clone", { url: repository, dir })],
 ];
 
 describe("a path that leads out of a sandbox", () => {
   /** A folder of the machine that every user may read: only the isolation of the sandbox protects it. */
   const planted = mkdtempSync(join(tmpdir(), "berth-planted-"));
-  let berth: Attacked;
+  const berth = Attacked.shared();
   let id: string;
   let neighbours: string;
   let before: unknown;
 
   beforeAll(async () => {
     writeFileSync(join(planted, "secret"), words);
-    berth = await Attacked.start();
     id = await berth.create();
     const neighbour = await berth.create();
     await berth.exec(neighbour, { command: `printf %s '${words}' > of-a-neighbour` });
@@ -123,22 +66,14 @@ describe("a path that leads out of a sandbox", () => {
     before = machine();
   });
 
-  afterAll(async () => {
-    expect(await berth.end()).toEqual([]);
-    rmSync(planted, { recursive: true });
-  });
+  afterAll(() => rmSync(planted, { recursive: true }));
 
   const of = (tail = "") => `/v1/sandboxes/${id}${tail}`;
   const send = async ([name, call]: Verb, path: string) => {
     const sent = call(path);
     const { status, text } = await berth.send({ ...sent, path: of(sent.path) });
-    expect([name, path, text.includes(words), text.includes(berth.server.key), text]).toEqual([
-      name,
-      path,
-      false,
-      false,
-      expect.any(String),
-    ]);
+    expect(text, `${name} ${path}`).not.toContain(words);
+    expect(text, `${name} ${path}`).not.toContain(berth.server.key);
     return status;
   };
   /** A workspace as the attacks find it. */
@@ -158,7 +93,7 @@ describe("a path that leads out of a sandbox", () => {
     await renew("mkdir own; echo text > own/file");
     for (const verb of reading) {
       const path = ["list", "watch"].includes(verb[0]) ? "own" : "own/file";
-      expect([verb[0], await send(verb, path)]).toEqual([verb[0], 200]);
+      expect(await send(verb, path), verb[0]).toBe(200);
     }
     for (const verb of writing) {
       await renew("mkdir own uploads; git -C repository commit -q --allow-empty -m a");
@@ -166,7 +101,7 @@ describe("a path that leads out of a sandbox", () => {
       const status = await send(verb, verb[0] === "write" ? "own/file" : path);
       // Through a link of its own nothing is unpacked either.
       const well = verb[0].includes("through") ? 400 : expect.toSatisfy((status) => status < 300);
-      expect([verb[0], status]).toEqual([verb[0], well]);
+      expect(status, verb[0]).toEqual(well);
     }
   });
 
@@ -185,10 +120,7 @@ describe("a path that leads out of a sandbox", () => {
       for (const verb of writing) {
         // What it makes at such a place is the sandbox's own, as a command would make it there.
         await renew(links);
-        expect([verb[0], await send(verb, spelled(target))]).toEqual([
-          verb[0],
-          expect.toSatisfy((status) => status < 500),
-        ]);
+        expect(await send(verb, spelled(target)), verb[0]).toBeLessThan(500);
         expect(machine()).toEqual(before);
       }
     }
@@ -210,33 +142,21 @@ describe("a path that leads out of a sandbox", () => {
   });
 
   it.each([
-    "/proc/1/environ",
-    "/proc/1/mem",
-    "/proc/1/fd/3",
-    "/proc/self/environ",
-    "/proc/self/status",
-    "/proc/self/exe",
-    "/proc/self/fd/0",
-    "/proc/kcore",
-    "/proc/sysrq-trigger",
-    "/proc/sys/kernel/core_pattern",
-    "/dev/mem",
-    "/dev/fd/0",
-    "/etc/shadow",
-    "/root/.ssh/id_rsa",
-    "/sys/kernel/notes",
-    "/run/berth/metadata.json/../../../proc/1/environ",
-    "fds/3",
-    "jump/etc/passwd",
-    "jump/workspace/spare",
-    "loop/x",
+    ...[
+      "/proc/1/environ",
+      "/proc/1/mem",
+      "/proc/1/fd/3",
+      "/proc/self/environ",
+      "/proc/self/status",
+    ],
+    ...["/proc/self/exe", "/proc/self/fd/0", "/proc/kcore", "/proc/sysrq-trigger", "/dev/mem"],
+    ...["/proc/sys/kernel/core_pattern", "/dev/fd/0", "/etc/shadow", "/root/.ssh/id_rsa"],
+    ...["/sys/kernel/notes", "/run/berth/metadata.json/../../../proc/1/environ", "fds/3"],
+    ...["jump/etc/passwd", "jump/workspace/spare", "loop/x"],
   ])("[SC12] %s is refused to every call, by whatever name of the kernel it goes", async (path) => {
     await renew("ln -s /proc/1/root jump; ln -s /proc/self/fd fds; ln -s loop loop");
     for (const verb of [...reading, ...writing]) {
-      expect([verb[0], await send(verb, path)]).toEqual([
-        verb[0],
-        expect.toSatisfy((status) => [400, 403, 404].includes(status)),
-      ]);
+      expect([400, 403, 404], verb[0]).toContain(await send(verb, path));
     }
     expect(machine()).toEqual(before);
   });
@@ -251,11 +171,7 @@ describe("a path that leads out of a sandbox", () => {
         const status = await send(verb, path);
         // A link to one is the sandbox's own.
         const well = path === "tmp" ? [200, 404] : [400, 403];
-        expect([verb[0], path, status]).toEqual([
-          verb[0],
-          path,
-          expect.toSatisfy((status) => well.includes(status)),
-        ]);
+        expect(well, `${verb[0]} ${path}`).toContain(status);
       }
     }
     const { stdout } = await berth.exec(id, {

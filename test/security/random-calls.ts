@@ -11,31 +11,9 @@ import { type CallParts, goodCall, hasJsonBody } from "./routes.ts";
 type Json = Record<string, unknown>;
 
 const nasty = fc.constantFrom<unknown>(
-  ...[
-    null,
-    true,
-    false,
-    0,
-    -1,
-    1.5,
-    1e308,
-    -0,
-    2 ** 53,
-    "",
-    " ",
-    "\0",
-    "\ud800",
-    "__proto__",
-    "constructor",
-  ],
-  ...[
-    "../../etc/passwd",
-    "%00",
-    "'; DROP TABLE sandbox; --",
-    "$(id)",
-    "\r\nSet-Cookie: a=b",
-    "ü".repeat(300),
-  ],
+  ...[null, true, false, 0, -1, 1.5, 1e308, -0, 2 ** 53],
+  ...["", " ", "\0", "\ud800", "__proto__", "constructor", "../../etc/passwd", "%00"],
+  ...["'; DROP TABLE sandbox; --", "$(id)", "\r\nSet-Cookie: a=b", "ü".repeat(300)],
   ...[[], {}, [[]], [null], { length: -1 }, { toString: 1 }, { "": "" }, "a".repeat(5000)],
 );
 

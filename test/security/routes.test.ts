@@ -1,9 +1,8 @@
 /** What every route refuses, made from the table of routes: no route can be left out. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { rights } from "../../src/protocol/rights.ts";
 import { type VerbName, type VerbRow, verbs } from "../../src/protocol/verbs.ts";
-import type { Answered, Sent } from "./attacked-server.ts";
-import { otherKey } from "./attacked-server.ts";
+import { type Answered, otherKey, type Sent } from "./attacked-server.ts";
 import { goodCall, hasJsonBody, wrongTypes } from "./routes.ts";
 import { Scene } from "./scene.ts";
 
@@ -24,29 +23,19 @@ function comparable({ status, headers, body }: Answered): unknown {
 }
 
 describe("every route", () => {
-  let scene: Scene;
-  let before: Record<string, unknown>;
-  let rowsBefore: Record<string, unknown>;
+  const scene = new Scene();
   const send = (call: Sent) => scene.berth.send(call);
   const call = (name: VerbName, id = scene.names.held ?? "") => goodCall(name, id, "mine");
 
-  beforeAll(async () => {
-    scene = await Scene.set();
-    before = await scene.seen();
-    rowsBefore = scene.rows();
-  });
-
-  afterAll(async () => {
-    expect(await scene.berth.end()).toEqual([]);
-  });
-
+  const tokenOf = async (id: string, list: readonly string[]) =>
+    String((await scene.berth.ok("POST", `/v1/sandboxes/${id}/tokens`, { rights: list })).token);
   const unchanged = async (answer: Answered, status: number, code: string, field?: string) => {
     expect({ status: answer.status, ...answer.body.error }).toMatchObject({
       status,
       code,
       ...(field === undefined ? {} : { field }),
     });
-    expect(await scene.seen()).toEqual(before);
+    expect(await scene.seen()).toEqual(scene.before);
   };
 
   it("[SC3] is looked at", () => {
@@ -68,11 +57,8 @@ describe("every route", () => {
     async (name) => {
       const { path, ...rest } = call(name);
       const more = path.includes("?") ? "&" : "?";
-      await unchanged(
-        await send({ ...rest, path: `${path}${more}colour=%FF` }),
-        400,
-        "bad_request",
-      );
+      const noUtf8 = await send({ ...rest, path: `${path}${more}colour=%FF` });
+      await unchanged(noUtf8, 400, "bad_request");
       const twice = await send({ ...rest, path: `${path}${more}wake=0&wake=0` });
       await unchanged(twice, 400, "bad_request");
     },
@@ -97,51 +83,36 @@ describe("every route", () => {
       for (const [field, value] of wrong) {
         const body = JSON.stringify({ ...JSON.parse(String(good.body ?? "{}")), [field]: value });
         const answer = await send({ ...good, body });
-        expect([field, answer.status, answer.body.error?.code]).toEqual([
-          field,
-          400,
-          "bad_request",
-        ]);
+        expect([answer.status, answer.body.error?.code], field).toEqual([400, "bad_request"]);
         const { field: named = "" } = answer.body.error ?? {};
         if (name !== "putMember") expect(named.split(".")[0]).toBe(field);
         expect(named).not.toBe("");
       }
-      expect(await scene.seen()).toEqual(before);
+      expect(await scene.seen()).toEqual(scene.before);
     },
   );
 
   it.each(withBody)(
     "[SC3] refuses a body of another type, half of one, and no object: %s",
     async (name) => {
-      const { headers, ...good } = call(name);
-      const typed = await send({
-        ...good,
-        body: "a=b",
-        headers: { ...headers, "content-type": "text/plain" },
-      });
+      const good = call(name);
+      const headers = { ...good.headers, "content-type": "text/plain" };
+      const typed = await send({ ...good, body: "a=b", headers });
       await unchanged(typed, 415, "unsupported_type");
-      await unchanged(
-        await send({ ...good, headers: headers ?? {}, body: '{"a":' }),
-        400,
-        "bad_json",
-      );
-      await unchanged(
-        await send({ ...good, headers: headers ?? {}, body: "[]" }),
-        400,
-        "bad_request",
-      );
+      await unchanged(await send({ ...good, body: '{"a":' }), 400, "bad_json");
+      await unchanged(await send({ ...good, body: "[]" }), 400, "bad_request");
     },
   );
 
   it.each(withoutBody)("[SC3] refuses a body where it takes none: %s", async (name) => {
-    const { headers = {}, ...good } = call(name);
-    const colour = await send({ ...good, headers, body: '{"colour":"red"}' });
+    const good = call(name);
+    const colour = await send({ ...good, body: '{"colour":"red"}' });
     await unchanged(colour, 400, "bad_request", "colour");
-    const typed = { ...headers, "content-type": "text/plain" };
-    const text = await send({ ...good, headers: typed, body: "a=b" });
-    await unchanged(text, 415, "unsupported_type");
-    await unchanged(await send({ ...good, headers, body: '{"a":' }), 400, "bad_json");
-    await unchanged(await send({ ...good, headers, body: "[]" }), 400, "bad_request", "body");
+    const headers = { ...good.headers, "content-type": "text/plain" };
+    const typed = await send({ ...good, headers, body: "a=b" });
+    await unchanged(typed, 415, "unsupported_type");
+    await unchanged(await send({ ...good, body: '{"a":' }), 400, "bad_json");
+    await unchanged(await send({ ...good, body: "[]" }), 400, "bad_request", "body");
   });
 
   it.each(all)(
@@ -189,14 +160,8 @@ describe("every route", () => {
     async (name, route) => {
       const { held = "", asleep = "" } = scene.names;
       const enough = [route.right ?? []].flat() as string[];
-      const tokenOf = async (id: string, list: readonly string[]) =>
-        String(
-          (await scene.berth.ok("POST", `/v1/sandboxes/${id}/tokens`, { rights: list })).token,
-        );
-      const without = await tokenOf(
-        held,
-        rights.filter((right) => !enough.includes(right)),
-      );
+      const others = rights.filter((right) => !enough.includes(right));
+      const without = await tokenOf(held, others);
       await unchanged(await send({ ...call(name), key: without }), 403, "forbidden");
       const elsewhere = await tokenOf(asleep, rights);
       await unchanged(await send({ ...call(name), key: elsewhere }), 403, "forbidden");
@@ -206,13 +171,12 @@ describe("every route", () => {
   it.each(byKey)(
     "[SC5] refuses a token with every right where only a key will do: %s",
     async (name) => {
-      const { held = "" } = scene.names;
-      const made = await scene.berth.ok("POST", `/v1/sandboxes/${held}/tokens`, { rights });
-      await unchanged(await send({ ...call(name), key: String(made.token) }), 403, "forbidden");
+      const key = await tokenOf(scene.names.held ?? "", rights);
+      await unchanged(await send({ ...call(name), key }), 403, "forbidden");
     },
   );
 
   it("[SC3] left no row in any object", () => {
-    expect(scene.rows()).toEqual(rowsBefore);
+    expect(scene.rows()).toEqual(scene.rowsBefore);
   });
 });

@@ -1,6 +1,4 @@
-/**
- * Makes one valid call of each route, and lists what can be wrong with the types of its body.
- */
+/** Makes one valid call of each route, and lists what can be wrong with the types of its body. */
 import { z } from "zod";
 import { type VerbName, type VerbRow, verbs } from "../../src/protocol/verbs.ts";
 import { archive } from "../agent/archive/tar-maker.ts";

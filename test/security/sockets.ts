@@ -1,6 +1,4 @@
-/**
- * Opens raw connections to the server: bytes as they are written, and WebSockets with any headers.
- */
+/** Opens raw connections to the server: bytes as they are written, and WebSockets with any headers. */
 import { connect, type Socket } from "node:net";
 import { WebSocket } from "ws";
 

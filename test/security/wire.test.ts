@@ -1,21 +1,16 @@
 /** Raw requests: too long or not HTTP, with internal headers, and to ports of sandboxes. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Attacked, otherKey } from "./attacked-server.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { Attacked, get, otherKey, post, put } from "./attacked-server.ts";
 import { raw } from "./sockets.ts";
 
 describe("the wire", () => {
-  let berth: Attacked;
+  const berth = Attacked.shared();
   let id: string;
   let foreign: string;
 
   beforeAll(async () => {
-    berth = await Attacked.start();
     id = await berth.create();
     foreign = await berth.create({ start: false }, otherKey);
-  });
-
-  afterAll(async () => {
-    expect(await berth.end()).toEqual([]);
   });
 
   const of = (tail = "") => `/v1/sandboxes/${id}${tail}`;
@@ -32,11 +27,8 @@ describe("the wire", () => {
     ];
     for (const bytes of wrong) {
       const { status } = await raw(berth.server.url, bytes);
-      expect([bytes.slice(0, 20), status >= 500, status === 200]).toEqual([
-        bytes.slice(0, 20),
-        false,
-        false,
-      ]);
+      expect(status, bytes.slice(0, 20)).toBeLessThan(500);
+      expect(status, bytes.slice(0, 20)).not.toBe(200);
     }
     expect((await berth.ok("GET", `/v1/sandboxes/${fresh}`)).state).toBe("paused");
   });
@@ -48,10 +40,8 @@ describe("the wire", () => {
     ["two of them", "a\r\nHost: b"],
   ])("[SC10] a host of %s is refused for every caller, as a bad request", async (_, host) => {
     for (const path of ["/", "/v1/sandboxes", of("/files?path=a")]) {
-      const { status, text } = await raw(
-        berth.server.url,
-        `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
-      );
+      const bytes = `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
+      const { status, text } = await raw(berth.server.url, bytes);
       expect([status, text]).toEqual([400, expect.stringContaining('"field":"Host"')]);
     }
   });
@@ -114,20 +104,14 @@ describe("the wire", () => {
         expect((await berth.send(call)).status).toBe(key === null ? 401 : 404);
       }
     }
-    const plain = await berth.send({ method: "GET", path: of() });
-    const dressed = await berth.send({ method: "GET", path: of(), headers: forged });
+    const plain = await berth.send(get(of()));
+    const dressed = await berth.send({ ...get(of()), headers: forged });
     expect(dressed.status).toBe(200);
     expect(dressed.body).toEqual(plain.body);
-    const body = JSON.stringify({ command: "echo ours" });
-    const ran = await berth.send({ method: "POST", path: of("/exec"), headers: forged, body });
+    const ran = await berth.send(post(of("/exec"), { command: "echo ours" }, forged));
     expect(ran.body).toMatchObject({ stdout: "ours\n" });
-    const files = {
-      method: "PUT",
-      path: of("/files?path=forged"),
-      body: "mine",
-      headers: { ...forged, "content-type": "text/plain" },
-    };
-    expect((await berth.send(files)).status).toBe(201);
+    const file = put(of("/files?path=forged"), "text/plain", "mine", forged);
+    expect((await berth.send(file)).status).toBe(201);
     expect(await berth.exec(id, { command: "cat forged" })).toMatchObject({ stdout: "mine" });
   });
 
@@ -143,11 +127,8 @@ describe("the wire", () => {
     await berth.ok("GET", of(`/processes/${started.id}/wait?for=port:8000&timeoutMs=20000`));
     const opened = await berth.ok("POST", of("/ports"), { port: 8000 });
     const { pathname } = new URL(String(opened.pathUrl));
-    const visited = await berth.send({
-      method: "GET",
-      path: `${pathname}v1/sandboxes`,
-      headers: { cookie: "a=b", "berth-lease": "token" },
-    });
+    const headers = { cookie: "a=b", "berth-lease": "token" };
+    const visited = await berth.send({ ...get(`${pathname}v1/sandboxes`), headers });
     expect(visited.status).toBe(200);
     expect(visited.text).toMatch(/^\/v1\/sandboxes\n/);
     for (const secret of [berth.server.key, "a=b", "berth-lease", "uthorization"]) {
@@ -155,7 +136,7 @@ describe("the wire", () => {
     }
     expect(visited.headers["content-security-policy"]).toContain("sandbox");
     for (const up of ["../v1/sandboxes", "..%2fv1%2fsandboxes", "%2e%2e/%2e%2e/v1/sandboxes"]) {
-      const { text, status } = await berth.send({ method: "GET", path: pathname + up, key: null });
+      const { text, status } = await berth.send({ ...get(pathname + up), key: null });
       // It is the server's own again, or Berth's without a key; the path was put right before it was looked at.
       expect([up, [401, 404].includes(status) || text.startsWith("/")]).toEqual([up, true]);
     }
