@@ -1,273 +1,182 @@
 import { describe, expect, it } from "vitest";
 import { type CheckName, findingsOf } from "./checks.ts";
-import type { FinalState } from "./final-state.ts";
-import type { History } from "./history.ts";
+import type { FinalState, ListedSandbox, SandboxContents, SandboxState } from "./final-state.ts";
+import type { Call, History, Read, Stream } from "./history.ts";
 import { sample, sampleId } from "./sample.ts";
 
-type Break = (history: History, finalState: FinalState) => void;
+/** The sample, and in it all that concerns the first sandbox, call, read and stream. */
+type Sample = {
+  history: History;
+  finalState: FinalState;
+  sandbox: SandboxState;
+  contents: SandboxContents;
+  listed: ListedSandbox;
+  call: Call;
+  read: Read;
+  stream: Stream;
+};
+type Break = (sample: Sample) => unknown;
 
 /** The names of the checks that find something. */
-function findingsAfter(breaks: Break): CheckName[] {
+function findingsAfter(breaks: Break): string[] {
   const { history, finalState } = sample();
-  breaks(history, finalState);
-  const found = Object.entries(findingsOf(history, finalState)).filter(
-    ([, problems]) => problems.length > 0,
-  );
-  return found.map(([name]) => name as CheckName);
+  breaks({
+    history,
+    finalState,
+    sandbox: finalState.sandboxes[sampleId] as SandboxState,
+    contents: finalState.contents[sampleId] as SandboxContents,
+    listed: finalState.listed[0] as ListedSandbox,
+    call: history.calls[0] as Call,
+    read: history.reads[0] as Read,
+    stream: history.streams[0] as Stream,
+  });
+  const found = Object.entries(findingsOf(history, finalState));
+  return found.filter(([, problems]) => problems.length > 0).map(([name]) => name);
 }
 
-function contentsOf({ contents }: FinalState) {
-  const there = contents[sampleId];
-  if (there === undefined) throw new Error("the sample has the sandbox");
-  return there;
+/** Each break is found by exactly this check. */
+function finds(title: string, check: CheckName, breaks: Record<string, Break>): void {
+  it.each(Object.entries(breaks))(`${title} %s`, (_, change) => {
+    expect(findingsAfter(change)).toEqual([check]);
+  });
 }
 
-function seen({ sandboxes }: FinalState) {
-  const there = sandboxes[sampleId];
-  if (there === undefined || there === "gone") throw new Error("the sample has the sandbox");
-  return there;
-}
-
-function item<Item>(items: Item[], index: number): Item {
-  const found = items[index];
-  if (found === undefined) throw new Error(`the sample has no item ${index}`);
-  return found;
-}
+const paused = { state: "paused", metadata: {}, version: 1, fence: 0 };
+const listedPaused = { state: "paused", metadata: {}, scope: "" };
 
 describe("the checks of a chaos run", () => {
   it("[CA1] find nothing in a history in which nothing went wrong, whatever an interrupted call did", () => {
     expect(findingsAfter(() => {})).toEqual([]);
-    expect(findingsAfter((_, finalState) => contentsOf(finalState).ran.pop())).toEqual([]);
-    expect(findingsAfter((_, finalState) => contentsOf(finalState).checkpoints.pop())).toEqual([]);
-    expect(
-      findingsAfter((_, finalState) => {
-        seen(finalState).metadata.key = "3";
-        item(finalState.listed, 0).metadata.key = "3";
-      }),
-    ).toEqual([]);
+    expect(findingsAfter(({ contents }) => contents.ran.pop())).toEqual([]);
+    expect(findingsAfter(({ contents }) => contents.checkpoints.pop())).toEqual([]);
+    const interrupted: Break = ({ sandbox, listed }) => {
+      sandbox.metadata.key = "3";
+      listed.metadata.key = "3";
+    };
+    expect(findingsAfter(interrupted)).toEqual([]);
   });
 
-  it.each<[string, Break]>([
-    [
-      "an acknowledged value is lost",
-      (_, finalState) => {
-        seen(finalState).metadata.key = "1";
-        item(finalState.listed, 0).metadata.key = "1";
-      },
-    ],
-    [
-      "a key is gone",
-      (_, finalState) => {
-        delete seen(finalState).metadata.key;
-        delete item(finalState.listed, 0).metadata.key;
-      },
-    ],
-  ])("[CA2] lost metadata is found: %s", (_, breaks) => {
-    expect(findingsAfter(breaks)).toEqual(["metadata lost"]);
+  finds("[CA2] lost metadata is found:", "metadata lost", {
+    "an acknowledged value is lost": ({ sandbox, listed }) => {
+      sandbox.metadata.key = "1";
+      listed.metadata.key = "1";
+    },
+    "a key is gone": ({ sandbox, listed }) => {
+      delete sandbox.metadata.key;
+      delete listed.metadata.key;
+    },
   });
 
-  it.each<[string, Break]>([
-    [
-      "two changes with one number",
-      ({ versions }) => versions.push({ sandboxId: sampleId, version: 3 }),
-    ],
-    [
-      "a condition that did not hold",
-      ({ versions }) => versions.push({ sandboxId: sampleId, version: 4, ifMatch: 2 }),
-    ],
-    [
-      "a number that was undone",
-      (_, finalState) => Object.assign(seen(finalState), { version: 2 }),
-    ],
-  ])("[CA3] wrong versions are found: %s", (_, breaks) => {
-    expect(findingsAfter(breaks)).toEqual(["versions wrong"]);
+  finds("[CA3] wrong versions are found:", "versions wrong", {
+    "two changes with one number": ({ history }) =>
+      history.versions.push({ sandboxId: sampleId, version: 3 }),
+    "a condition that did not hold": ({ history }) =>
+      history.versions.push({ sandboxId: sampleId, version: 4, ifMatch: 2 }),
+    "a number that was undone": ({ sandbox }) => Object.assign(sandbox, { version: 2 }),
   });
 
-  it.each<[string, Break]>([
-    [
-      "other bytes",
-      (_, finalState) => Object.assign(contentsOf(finalState).files, { "/workspace/f/one": "bad" }),
-    ],
-    ["no file", (_, finalState) => Object.assign(contentsOf(finalState), { files: {} })],
-    [
-      "a file whose write was refused",
-      (_, finalState) =>
-        Object.assign(contentsOf(finalState).files, { "/workspace/f/two": "other" }),
-    ],
-  ])("[CA4] lost files are found: %s", (_, breaks) => {
-    expect(findingsAfter(breaks)).toEqual(["files lost"]);
+  finds("[CA4] lost files are found:", "files lost", {
+    "other bytes": ({ contents }) => Object.assign(contents.files, { "/workspace/f/one": "bad" }),
+    "no file": ({ contents }) => Object.assign(contents, { files: {} }),
+    "a file whose write was refused": ({ contents }) =>
+      Object.assign(contents.files, { "/workspace/f/two": "other" }),
   });
 
-  it.each<[string, CheckName, Break]>([
-    [
-      "one that is unknown",
-      "sandboxes lost",
-      (_, finalState) => {
-        finalState.sandboxes[sampleId] = "gone";
-        finalState.contents = {};
-        finalState.listed.shift();
-      },
-    ],
-    [
-      "one that nobody ended",
-      "sandboxes lost",
-      (_, finalState) => {
-        seen(finalState).state = "destroyed";
-        finalState.listed.shift();
-      },
-    ],
-    [
-      "one that exists after its end",
-      "sandboxes lost",
-      (_, finalState) => {
-        finalState.sandboxes.gone = { state: "paused", metadata: {}, version: 1, fence: 0 };
-        finalState.listed.push({ id: "gone", state: "paused", metadata: {}, scope: "" });
-      },
-    ],
-    [
-      "a scope that returns an ended sandbox",
-      "scopes shared",
-      ({ created }) => created.push({ id: "gone", scope: "repo", calledMs: 6, returnedMs: 7 }),
-    ],
-    [
-      "a scope with two",
-      "scopes shared",
-      (_, finalState) => {
-        finalState.sandboxes.second = { state: "paused", metadata: {}, version: 1, fence: 0 };
-        finalState.listed.push({ id: "second", state: "paused", metadata: {}, scope: "repo" });
-      },
-    ],
-    [
-      "a checkpoint that is gone",
-      "checkpoints lost",
-      (_, finalState) => Object.assign(contentsOf(finalState), { checkpoints: [] }),
-    ],
-    [
-      "a checkpoint that exists after its end",
-      "checkpoints lost",
-      (_, finalState) => contentsOf(finalState).checkpoints.push("dropped"),
-    ],
-  ])("[CA5] lost sandboxes and checkpoints are found: %s", (_, name, breaks) => {
-    expect(findingsAfter(breaks)).toEqual([name]);
+  finds("[CA5] lost sandboxes are found:", "sandboxes lost", {
+    "one that is unknown": ({ finalState }) => {
+      finalState.sandboxes[sampleId] = "gone";
+      finalState.contents = {};
+      finalState.listed.shift();
+    },
+    "one that nobody ended": ({ finalState, sandbox }) => {
+      sandbox.state = "destroyed";
+      finalState.listed.shift();
+    },
+    "one that exists after its end": ({ finalState }) => {
+      finalState.sandboxes.gone = paused;
+      finalState.listed.push({ id: "gone", ...listedPaused });
+    },
   });
 
-  it.each<[string, Break]>([
-    [
-      "an acknowledged one that ran twice",
-      (_, finalState) => contentsOf(finalState).ran.push("acked"),
-    ],
-    ["a cut off one that ran twice", (_, finalState) => contentsOf(finalState).ran.push("cut")],
-    ["an acknowledged one that never ran", (_, finalState) => contentsOf(finalState).ran.shift()],
-    ["a refused one that ran", (_, finalState) => contentsOf(finalState).ran.push("refused")],
-  ])("[CA6] runs that are lost or repeated are found: %s", (_, breaks) => {
-    expect(findingsAfter(breaks)).toEqual(["runs lost or repeated"]);
+  finds("[CA5] shared scopes are found:", "scopes shared", {
+    "a scope that returns an ended sandbox": ({ history }) =>
+      history.created.push({ id: "gone", scope: "repo", calledMs: 6, returnedMs: 7 }),
+    "a scope with two": ({ finalState }) => {
+      finalState.sandboxes.second = paused;
+      finalState.listed.push({ id: "second", ...listedPaused, scope: "repo" });
+    },
   });
 
-  it.each<[string, CheckName, Break]>([
-    [
-      "a fence that was undone",
-      "fences wrong",
-      (_, finalState) => Object.assign(seen(finalState), { fence: 4 }),
-    ],
-    [
-      "a fence given twice",
-      "fences wrong",
-      ({ grants }) =>
-        grants.push({ sandboxId: sampleId, holder: "eve", fence: 5, calledMs: 2, returnedMs: 3 }),
-    ],
-    [
-      "a fence that fell",
-      "fences wrong",
-      ({ grants }) =>
-        grants.push({ sandboxId: sampleId, holder: "eve", fence: 4, calledMs: 4, returnedMs: 5 }),
-    ],
-    [
-      "a stale holder who still works",
-      "leases overlapped",
-      (_, finalState) => contentsOf(finalState).holds.push("L 3 b x4"),
-    ],
-    [
-      "two holders at once",
-      "leases overlapped",
-      (_, finalState) =>
-        contentsOf(finalState).holds.push("L 6 b x4", "L 7 b x5", "L 6 e x4", "L 7 e x5"),
-    ],
-    [
-      "parallel work without a lease",
-      "leases overlapped",
-      (_, finalState) =>
-        contentsOf(finalState).holds.push("U w b", "L 6 b x4", "U w e", "L 6 e x4"),
-    ],
-  ])("[CA7] two holders are found: %s", (_, name, breaks) => {
-    expect(findingsAfter(breaks)).toEqual([name]);
+  finds("[CA5] lost checkpoints are found:", "checkpoints lost", {
+    "a checkpoint that is gone": ({ contents }) => Object.assign(contents, { checkpoints: [] }),
+    "a checkpoint that exists after its end": ({ contents }) =>
+      contents.checkpoints.push("dropped"),
+  });
+
+  finds("[CA6] runs that are lost or repeated are found:", "runs lost or repeated", {
+    "an acknowledged one that ran twice": ({ contents }) => contents.ran.push("acked"),
+    "a cut off one that ran twice": ({ contents }) => contents.ran.push("cut"),
+    "an acknowledged one that never ran": ({ contents }) => contents.ran.shift(),
+    "a refused one that ran": ({ contents }) => contents.ran.push("refused"),
+  });
+
+  const grant = { sandboxId: sampleId, holder: "eve" };
+  finds("[CA7] wrong fences are found:", "fences wrong", {
+    "a fence that was undone": ({ sandbox }) => Object.assign(sandbox, { fence: 4 }),
+    "a fence given twice": ({ history }) =>
+      history.grants.push({ ...grant, fence: 5, calledMs: 2, returnedMs: 3 }),
+    "a fence that fell": ({ history }) =>
+      history.grants.push({ ...grant, fence: 4, calledMs: 4, returnedMs: 5 }),
+  });
+
+  finds("[CA7] two holders are found:", "leases overlapped", {
+    "a stale holder who still works": ({ contents }) => contents.holds.push("L 3 b x4"),
+    "two holders at once": ({ contents }) =>
+      contents.holds.push("L 6 b x4", "L 7 b x5", "L 6 e x4", "L 7 e x5"),
+    "parallel work without a lease": ({ contents }) =>
+      contents.holds.push("U w b", "L 6 b x4", "U w e", "L 6 e x4"),
   });
 
   it.each(["L ", "L", "L 3", "L 3 ", "L 3 b", "L 3 b "])(
     "[CA7] a line that a full disk has cut off names no holder: '%s'",
     (line) => {
-      expect(findingsAfter((_, finalState) => contentsOf(finalState).holds.push(line))).toEqual([]);
+      expect(findingsAfter(({ contents }) => contents.holds.push(line))).toEqual([]);
     },
   );
 
-  it.each<[string, CheckName, Break]>([
-    [
-      "a value that nobody wrote",
-      "reads wrong",
-      ({ reads }) => Object.assign(item(reads, 0), { got: "3" }),
-    ],
-    ["a gap", "streams broken", ({ streams }) => item(streams, 0).lines.splice(1, 1)],
-    ["a repeat", "streams broken", ({ streams }) => item(streams, 0).lines.splice(1, 0, 0)],
-    ["an end before the end", "streams broken", ({ streams }) => item(streams, 0).lines.pop()],
-  ])("[CA8] what clients must not see is found: %s", (_, name, breaks) => {
-    expect(findingsAfter(breaks)).toEqual([name]);
+  finds("[CA8] what clients must not see is found:", "reads wrong", {
+    "a value that nobody wrote": ({ read }) => Object.assign(read, { got: "3" }),
   });
 
-  it.each<[string, CheckName, Break]>([
-    ["a call without an end", "hung", ({ calls }) => void delete item(calls, 0).outcome],
-    [
-      "a call beyond the limit",
-      "hung",
-      ({ calls }) => Object.assign(item(calls, 0), { outcome: "hung" }),
-    ],
-    [
-      "a fault of the server",
-      "failures untyped",
-      ({ calls }) => Object.assign(item(calls, 2), { code: "internal" }),
-    ],
-    [
-      "an error of no form",
-      "failures untyped",
-      ({ calls }) => Object.assign(item(calls, 2), { code: "untyped" }),
-    ],
-  ])("[CA9] calls without an end or a typed failure are found: %s", (_, name, breaks) => {
-    expect(findingsAfter(breaks)).toEqual([name]);
+  finds("[CA8] a broken stream is found:", "streams broken", {
+    "a gap": ({ stream }) => stream.lines.splice(1, 1),
+    "a repeat": ({ stream }) => stream.lines.splice(1, 0, 0),
+    "an end before the end": ({ stream }) => stream.lines.pop(),
   });
 
-  it.each<[string, CheckName, Break]>([
-    ["a sandbox that is not listed", "lists wrong", (_, finalState) => finalState.listed.shift()],
-    [
-      "a state of yesterday",
-      "lists wrong",
-      (_, finalState) => Object.assign(item(finalState.listed, 0), { state: "paused" }),
-    ],
-    [
-      "metadata of yesterday",
-      "lists wrong",
-      (_, finalState) => Object.assign(item(finalState.listed, 0).metadata, { key: "1" }),
-    ],
-    [
-      "one that has ended",
-      "lists wrong",
-      (_, finalState) =>
-        finalState.listed.push({ id: "gone", state: "running", metadata: {}, scope: "other" }),
-    ],
-    [
-      "no stable state",
-      "unsettled",
-      (_, finalState) => finalState.unsettled.push("a sandbox is starting"),
-    ],
-    ["a leftover process", "leftovers", (_, finalState) => finalState.leftovers.push("process 7")],
-  ])("[CA10] what does not settle is found: %s", (_, name, breaks) => {
-    expect(findingsAfter(breaks)).toEqual([name]);
+  finds("[CA9] calls without an end are found:", "hung", {
+    "a call without an end": ({ call }) => delete call.outcome,
+    "a call beyond the limit": ({ call }) => Object.assign(call, { outcome: "hung" }),
+  });
+
+  finds("[CA9] failures that are not typed are found:", "failures untyped", {
+    "a fault of the server": ({ call }) => Object.assign(call, { code: "internal" }),
+    "an error of no form": ({ call }) => Object.assign(call, { code: "untyped" }),
+  });
+
+  finds("[CA10] wrong lists are found:", "lists wrong", {
+    "a sandbox that is not listed": ({ finalState }) => finalState.listed.shift(),
+    "a state of yesterday": ({ listed }) => Object.assign(listed, { state: "paused" }),
+    "metadata of yesterday": ({ listed }) => Object.assign(listed.metadata, { key: "1" }),
+    "one that has ended": ({ finalState }) =>
+      finalState.listed.push({ id: "gone", state: "running", metadata: {}, scope: "other" }),
+  });
+
+  finds("[CA10] what does not settle is found:", "unsettled", {
+    "no stable state": ({ finalState }) => finalState.unsettled.push("a sandbox is starting"),
+  });
+
+  finds("[CA10] what is left is found:", "leftovers", {
+    "a leftover process": ({ finalState }) => finalState.leftovers.push("process 7"),
   });
 });

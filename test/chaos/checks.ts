@@ -1,14 +1,22 @@
-/**
- * The promises that a run is checked against, with the name of each in reports.
- */
-import { failuresAreTyped, nothingHangs, runsOnce } from "./checks/calls.ts";
-import type { Check } from "./checks/check.ts";
+/** The promises that a run is checked against, with the name of each in reports. */
+import {
+  failuresAreTyped,
+  nothingHangs,
+  readsAreTrue,
+  runsOnce,
+  streamsAreWhole,
+} from "./checks/calls.ts";
 import { fencesGrow, workNeverOverlaps } from "./checks/holders.ts";
-import { readsAreTrue, streamsAreWhole } from "./checks/reads.ts";
-import { checkpointsAreKept, sandboxesAreKept, scopesAreSingle } from "./checks/sandboxes.ts";
-import { everythingSettles, listsAgree, nothingIsLeft } from "./checks/settled.ts";
+import {
+  checkpointsAreKept,
+  everythingSettles,
+  listsAgree,
+  nothingIsLeft,
+  sandboxesAreKept,
+  scopesAreSingle,
+} from "./checks/sandboxes.ts";
 import { filesAreKept, metadataIsKept, versionsGrow } from "./checks/writes.ts";
-import type { FinalState } from "./final-state.ts";
+import type { Check, FinalState } from "./final-state.ts";
 import type { History } from "./history.ts";
 
 const checks = {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Berth } from "../../src/client/index.ts";
 import { Random } from "../sim/random.ts";
-import { bursts } from "./clients/bursts.ts";
-import { execs } from "./clients/execs.ts";
+import { bursts, execs } from "./clients/execs.ts";
 import { idempotentExecs } from "./clients/idempotency.ts";
 import { leases } from "./clients/leases.ts";
 import { sessions } from "./clients/sessions.ts";

@@ -1,10 +1,7 @@
-/**
- * The kinds of clients, how many of each there are, and their loop until the run is over.
- */
+/** The kinds of clients, how many of each there are, and their loop until the run is over. */
 import { setTimeout as pause } from "node:timers/promises";
-import { bursts } from "./clients/bursts.ts";
 import { creates } from "./clients/creates.ts";
-import { execs } from "./clients/execs.ts";
+import { bursts, execs } from "./clients/execs.ts";
 import { files } from "./clients/files.ts";
 import { idempotentExecs } from "./clients/idempotency.ts";
 import { leaseSockets, leases } from "./clients/leases.ts";

@@ -14,9 +14,12 @@ import {
   killJail,
   killLauncher,
   killWorkerd,
-} from "./faults/kills.ts";
+  stopAgent,
+  stopAgentLong,
+  stopEngine,
+  stopWorkerd,
+} from "./faults/processes.ts";
 import { Schedule } from "./faults/schedule.ts";
-import { stopAgent, stopAgentLong, stopEngine, stopWorkerd } from "./faults/stops.ts";
 import type { History } from "./history.ts";
 import type { ServerUnderTest } from "./server-under-test.ts";
 

@@ -1,6 +1,6 @@
-/**
- * The state of everything after all faults are over and everything has settled. See settle.ts.
- */
+/** The state of everything after all faults are over and everything has settled. See settle.ts. */
+import type { History } from "./history.ts";
+
 export type SandboxState = {
   state: string;
   metadata: Record<string, string>;
@@ -36,3 +36,6 @@ export type FinalState = {
   /** Descriptions of what was left after the server's end. */
   leftovers: string[];
 };
+
+/** Compares history and final state and describes each broken promise. */
+export type Check = (history: History, finalState: FinalState) => string[];

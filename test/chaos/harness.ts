@@ -4,7 +4,7 @@
  */
 import { type Berth, BerthError, type SandboxHandle } from "../../src/client/index.ts";
 import type { Random } from "../sim/random.ts";
-import type { Call, History, Outcome } from "./history.ts";
+import type { Call, History, Outcome, Read, Run } from "./history.ts";
 
 /** No call may take longer: a hanging container is replaced after 30 s, and calls are retried for 30 s. */
 export const hangTimeoutMs = 100_000;
@@ -51,6 +51,18 @@ export class Harness {
 
   mark(): string {
     return `${this.history.mark()}-${this.name}`;
+  }
+
+  /** Records a command that leaves its marker. Its outcome is unknown until the caller sets it. */
+  startRun(sandboxId: string): Run {
+    const run: Run = { sandboxId, marker: this.mark(), outcome: "unknown" };
+    this.history.runs.push(run);
+    return run;
+  }
+
+  /** Records what this client read, and every value that earlier responses allow. */
+  recordRead(read: Omit<Read, "client">): void {
+    this.history.reads.push({ client: this.name, ...read });
   }
 
   /** Calls one sandbox, and starts it if it waits for an explicit start. */

@@ -1,6 +1,4 @@
-/**
- * `npm run chaos`: one run per seed, a report of each, and the exit code. See chaos-run.ts for a run.
- */
+/** `npm run chaos`: one run per seed, a report of each, and the exit code. See chaos-run.ts for a run. */
 import { runProgram } from "../../container/launch/program.js";
 import { runChaos } from "./chaos-run.ts";
 import { help, parseOptions } from "./options.ts";

@@ -1,6 +1,4 @@
-/**
- * The command line of a chaos run, and the command that repeats it.
- */
+/** The command line of a chaos run, and the command that repeats it. */
 import { parseArgs } from "node:util";
 import { UserError } from "../../container/launch/program.js";
 

@@ -1,6 +1,4 @@
-/**
- * The output of a run: a line each minute, the summary with broken promises, and the report as JSON.
- */
+/** The output of a run: a line each minute, the summary with broken promises, and the report as JSON. */
 
 import type { ChaosRun } from "./chaos-run.ts";
 import type { Findings } from "./checks.ts";

@@ -1,6 +1,4 @@
-/**
- * A history in which nothing went wrong and its final state; tests of the checks break one detail each.
- */
+/** A history in which nothing went wrong and its final state; tests of the checks break one detail each. */
 
 import type { FinalState } from "./final-state.ts";
 import { History } from "./history.ts";

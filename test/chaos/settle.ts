@@ -1,6 +1,4 @@
-/**
- * Waits until everything settles after the faults, and reads the final state.
- */
+/** Waits until everything settles after the faults, and reads the final state. */
 import { setTimeout as pause } from "node:timers/promises";
 import { type Berth, BerthError } from "../../src/client/index.ts";
 import { listAll } from "./clients/lists.ts";

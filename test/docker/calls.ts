@@ -1,6 +1,4 @@
-/**
- * Calls that the Docker tests repeat: a command that succeeds, a state, a checkpoint.
- */
+/** Calls that the Docker tests repeat: a command that succeeds, a state, a checkpoint. */
 import { expect } from "vitest";
 import type { Answer, Server } from "../system/server.ts";
 

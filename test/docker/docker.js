@@ -1,6 +1,4 @@
-/**
- * Calls the docker command, with a time limit each.
- */
+/** Calls the docker command, with a time limit each. */
 import { spawnSync } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";

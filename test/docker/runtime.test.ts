@@ -1,11 +1,16 @@
 /** The runtime contract over `ctx.container` with a real Docker engine. */
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { StartOptions } from "../../src/runtime/runtime.ts";
+import { BerthError, type ErrorCode } from "../../src/protocol/errors.ts";
+import type {
+  ContainerRuntime,
+  SavedTree,
+  Started,
+  StartOptions,
+} from "../../src/runtime/runtime.ts";
 import { containerContract } from "../contract/container.ts";
 import type { Server } from "../system/server.ts";
 import { type BerthHome, bundle, containersOf, endBerth, newHome, startBerth } from "./berth.ts";
-import { remoteRuntime } from "./remote-runtime.ts";
 
 let home: BerthHome;
 let server: Server;
@@ -53,3 +58,53 @@ describe("concurrent starts of a platform container", () => {
     expect(containersOf(home).filter(({ name }) => !before.has(name))).toEqual([]);
   });
 });
+
+type WorkerResponse = {
+  value?: unknown;
+  thrown?: { code?: ErrorCode; message: string; facts?: object };
+};
+
+const unsupported = () => Promise.reject(new Error("the platform does not support this"));
+
+/**
+ * Calls a test Worker (worker/worker.ts), whose objects apply each call to their container. Earlier incarnations and
+ * signals are not supported there.
+ */
+function remoteRuntime(url: string, object: string): ContainerRuntime {
+  const callWorker = async (verb: string, argument: unknown = null): Promise<unknown> => {
+    const response = await fetch(`${url}/${object}/${verb}`, {
+      method: "POST",
+      body: JSON.stringify([argument]),
+      signal: AbortSignal.timeout(90_000),
+    });
+    const { value, thrown } = (await response.json()) as WorkerResponse;
+    if (thrown === undefined) return value;
+    if (thrown.code === undefined) throw new Error(thrown.message);
+    throw new BerthError(thrown.code, thrown.message, { facts: { ...thrown.facts } });
+  };
+  return {
+    keepsFiles: false,
+    savesFiles: true,
+    comparesTrees: false,
+    filtersHosts: true,
+    start: async (options) => (await callWorker("start", options)) as Started,
+    destroy: async (files) => void (await callWorker("destroy", files)),
+    snapshot: async (id) => (await callWorker("snapshot", id)) as SavedTree,
+    removeSnapshot: unsupported,
+    changes: unsupported,
+    signal: unsupported,
+    monitor: unsupported,
+    async agent(_address, input, init) {
+      const request = new Request(input, init);
+      const { pathname, search } = new URL(request.url);
+      const { method, headers, body } = request;
+      const response = await fetch(`${url}/${object}/agent${pathname}${search}`, {
+        method,
+        headers,
+        ...(body === null ? {} : { body, duplex: "half" }),
+      });
+      if (response.headers.has("berth-test-thrown")) throw new TypeError(await response.text());
+      return response;
+    },
+  };
+}

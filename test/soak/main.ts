@@ -47,6 +47,7 @@ async function soak({ minutes, json }: Options): Promise<number> {
   const slotMs = Math.min(slotMaxMs, (minutes * 60_000) / slotsMin);
   const callTimes: CallTime[] = [];
   const measurements: Measurement[] = [];
+  const results = { callTimes, measurements, startedMs, slotMs };
   const warmUpMs = (minutes * 60_000) / 10;
   const running = load(berth, sandboxIds, (call) => callTimes.push(call), {
     warmUpMs,
@@ -57,7 +58,7 @@ async function soak({ minutes, json }: Options): Promise<number> {
     measurements.push(measure(pids));
     if (performance.now() - printedAt >= slotMaxMs) {
       printedAt = performance.now();
-      const last = slotsOf(callTimes, measurements, startedMs, slotMs).at(-1);
+      const last = slotsOf(results).at(-1);
       if (last !== undefined) process.stderr.write(tableOf([last]));
     }
     const restMs = Math.min(measureEveryMs, slotMs / 2);
@@ -67,17 +68,13 @@ async function soak({ minutes, json }: Options): Promise<number> {
   const stoppedAt = over.signal.aborted ? (performance.now() - startedMs) / 60_000 : undefined;
   over.abort();
   await running;
-  const slots = slotsOf(callTimes, measurements, startedMs, slotMs);
+  const slots = slotsOf(results);
   const judgements = judge(slots);
-  const failures = [
-    ...(stoppedAt === undefined
-      ? []
-      : [`Stopped after ${stoppedAt.toFixed(1)} of ${minutes} min.`]),
-    ...gapsOf(callTimes, measurements, startedMs, slotMs),
-    ...callTimes.flatMap(({ verb, failed }) =>
-      failed === undefined ? [] : [`${verb}: ${failed}`],
-    ),
-  ];
+  const failures = gapsOf(results);
+  if (stoppedAt !== undefined)
+    failures.unshift(`Stopped after ${stoppedAt.toFixed(1)} of ${minutes} min.`);
+  for (const { verb, failed } of callTimes)
+    if (failed !== undefined) failures.push(`${verb}: ${failed}`);
   const isJudged = minutes >= judgedFromMinutes && stoppedAt === undefined;
   const isGood = failures.length === 0 && (!isJudged || judgements.every(({ flat }) => flat));
   if (json) {

@@ -1,6 +1,4 @@
-/**
- * The command line of a soak.
- */
+/** The command line of a soak. */
 import { parseArgs } from "node:util";
 import { UserError } from "../../container/launch/program.js";
 

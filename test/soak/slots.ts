@@ -1,6 +1,4 @@
-/**
- * The results of a soak by time slot, and their table. See verdict.ts for the judgement.
- */
+/** The results of a soak by time slot, and their table. See verdict.ts for the judgement. */
 import { percentile } from "../bench/figure.ts";
 import type { CallTime } from "./load.ts";
 import { type Measurement, type Part, parts } from "./watch.ts";
@@ -16,86 +14,65 @@ export type Slot = {
   descriptors: Record<Part, number>;
 };
 
+/** What a soak has collected. */
+export type Results = {
+  callTimes: CallTime[];
+  measurements: Measurement[];
+  startedMs: number;
+  slotMs: number;
+};
+
 type SlotContent = { minute: number; calls: CallTime[]; execs: number[]; seen: Measurement[] };
 
 /** The last slot may be shorter. */
-function splitBySlot(
-  callTimes: CallTime[],
-  measurements: Measurement[],
-  startedMs: number,
-  slotMs: number,
-): SlotContent[] {
+function splitBySlot({ callTimes, measurements, startedMs, slotMs }: Results): SlotContent[] {
   const end = Math.max(...measurements.map(({ atMs }) => atMs));
   const pieces: SlotContent[] = [];
   for (let from = startedMs; from + slotMs / 2 < end; from += slotMs) {
     const inside = ({ atMs }: { atMs: number }) => atMs >= from && atMs < from + slotMs;
     const calls = callTimes.filter(inside);
     const execs = calls.filter(({ verb }) => verb === "exec").map(({ ms }) => ms);
-    pieces.push({
-      minute: (from - startedMs) / 60_000,
-      calls,
-      execs,
-      seen: measurements.filter(inside),
-    });
+    const minute = (from - startedMs) / 60_000;
+    pieces.push({ minute, calls, execs, seen: measurements.filter(inside) });
   }
   return pieces;
 }
 
 /** Describes the slots without a command or without a measurement, which have no results. */
-export function gapsOf(
-  callTimes: CallTime[],
-  measurements: Measurement[],
-  startedMs: number,
-  slotMs: number,
-): string[] {
-  return splitBySlot(callTimes, measurements, startedMs, slotMs).flatMap(
-    ({ minute, execs, seen }) => {
-      const slot = `minute ${minute.toFixed(1)}`;
-      if (execs.length === 0) return [`${slot}: no command in ${slotMs / 1000} s`];
-      return seen.length === 0 ? [`${slot}: no measurement in ${slotMs / 1000} s`] : [];
-    },
-  );
+export function gapsOf(results: Results): string[] {
+  const seconds = results.slotMs / 1000;
+  return splitBySlot(results).flatMap(({ minute, execs, seen }) => {
+    const slot = `minute ${minute.toFixed(1)}`;
+    if (execs.length === 0) return [`${slot}: no command in ${seconds} s`];
+    return seen.length === 0 ? [`${slot}: no measurement in ${seconds} s`] : [];
+  });
 }
 
-export function slotsOf(
-  callTimes: CallTime[],
-  measurements: Measurement[],
-  startedMs: number,
-  slotMs: number,
-): Slot[] {
-  const slots: Slot[] = [];
-  for (const { minute, calls, execs, seen } of splitBySlot(
-    callTimes,
-    measurements,
-    startedMs,
-    slotMs,
-  )) {
-    if (execs.length === 0 || seen.length === 0) continue;
-    const medians = (select: (measurement: Measurement) => Record<Part, number>) =>
-      Object.fromEntries(
-        parts.map((part) => [
-          part,
-          percentile(
-            seen.map((measurement) => select(measurement)[part]),
-            50,
-          ),
-        ]),
-      ) as Record<Part, number>;
-    slots.push({
+export function slotsOf(results: Results): Slot[] {
+  const complete = splitBySlot(results).filter(
+    ({ execs, seen }) => execs.length > 0 && seen.length > 0,
+  );
+  return complete.map(({ minute, calls, execs, seen }) => {
+    const times = calls.map(({ ms }) => ms);
+    const medians = (select: (measurement: Measurement) => Record<Part, number>) => {
+      const medianOf = (part: Part) =>
+        percentile(
+          seen.map(select).map((all) => all[part]),
+          50,
+        );
+      return Object.fromEntries(parts.map((part) => [part, medianOf(part)])) as Slot["bytes"];
+    };
+    return {
       minute,
       calls: calls.length,
       failed: calls.filter(({ failed }) => failed !== undefined).length,
       execP50Ms: percentile(execs, 50),
       execP99Ms: percentile(execs, 99),
-      allP99Ms: percentile(
-        calls.map(({ ms }) => ms),
-        99,
-      ),
+      allP99Ms: percentile(times, 99),
       bytes: medians(({ bytes }) => bytes),
       descriptors: medians(({ descriptors }) => descriptors),
-    });
-  }
-  return slots;
+    };
+  });
 }
 
 const head = [

@@ -62,12 +62,13 @@ describe("the verdict of a soak", () => {
       bytes: { workerd: n < 10 ? 1 : 2, engine: 3, agents: 4 },
       descriptors: { workerd: 5, engine: 6, agents: 7 },
     }));
-    const [first, second, ...none] = slotsOf(callTimes, measurements, 1_000, 10_000);
+    const results = { callTimes, measurements, startedMs: 1_000, slotMs: 10_000 };
+    const [first, second, ...none] = slotsOf(results);
     expect(none).toEqual([]);
     expect(first).toMatchObject({ minute: 0, calls: 100, failed: 0, execP50Ms: 1, execP99Ms: 1 });
     expect(second).toMatchObject({ calls: 100, failed: 1, execP50Ms: 9, allP99Ms: 9 });
     expect([first?.bytes.workerd, second?.bytes.workerd]).toEqual([1, 2]);
-    expect(gapsOf(callTimes, measurements, 1_000, 10_000)).toEqual([]);
+    expect(gapsOf(results)).toEqual([]);
   });
 
   it("[CA15] lists each slot without a command or a measurement", () => {
@@ -79,7 +80,7 @@ describe("the verdict of a soak", () => {
     });
     const callTimes: CallTime[] = [execAt(0), { verb: "get", atMs: 15_000, ms: 1 }, execAt(25_000)];
     const measurements = [measuredAt(0), measuredAt(15_000), measuredAt(39_000)];
-    expect(gapsOf(callTimes, measurements, 0, 10_000)).toEqual([
+    expect(gapsOf({ callTimes, measurements, startedMs: 0, slotMs: 10_000 })).toEqual([
       "minute 0.2: no command in 10 s",
       "minute 0.3: no measurement in 10 s",
       "minute 0.5: no command in 10 s",

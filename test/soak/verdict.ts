@@ -1,6 +1,4 @@
-/**
- * Judges a soak: memory, descriptors and latency must stay flat after the first tenth.
- */
+/** Judges a soak: memory, descriptors and latency must stay flat after the first tenth. */
 import { percentile } from "../bench/figure.ts";
 import type { Slot } from "./slots.ts";
 import { parts } from "./watch.ts";
@@ -39,8 +37,10 @@ export function judge(slots: Slot[]): Judgement[] {
     ),
     ...parts.map((part) =>
       judgeOne(
-        ...([`descriptors of ${part}`, (slot: Slot) => slot.descriptors[part]] as const),
-        ...([growthMax, descriptorsMin] as const),
+        `descriptors of ${part}`,
+        (slot) => slot.descriptors[part],
+        growthMax,
+        descriptorsMin,
       ),
     ),
     judgeOne("p99 of exec", ({ execP99Ms }) => execP99Ms, slowdownMax, slowdownMsMin),

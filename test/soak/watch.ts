@@ -1,6 +1,4 @@
-/**
- * Measures the server's programs: their anonymous memory and open descriptors.
- */
+/** Measures the server's programs: their anonymous memory and open descriptors. */
 import { readdirSync } from "node:fs";
 import { anonymousBytes } from "../bench/processes.ts";
 import type { Server } from "../system/server.ts";

@@ -1,9 +1,11 @@
 /**
  * Checks that each call ends within the limit, successfully or with an error of the table that is no server fault,
- * and that no command runs twice, is lost, or runs although it was refused.
+ * that no command runs twice, is lost, or runs although it was refused, and that what clients read is true: values,
+ * trees, lists, and numbered lines without gaps or repeats.
  */
+
+import type { Check } from "../final-state.ts";
 import { faultCodes } from "../harness.ts";
-import type { Check } from "./check.ts";
 
 export const nothingHangs: Check = ({ calls }) =>
   calls.flatMap(({ client, verb, sandboxId, outcome }) =>
@@ -36,3 +38,23 @@ export const runsOnce: Check = ({ runs }, { contents }) => {
     return [];
   });
 };
+
+export const readsAreTrue: Check = ({ reads }) =>
+  reads.flatMap(({ client, what, sandboxId, allowed, got, trail = [] }) =>
+    allowed.includes(got)
+      ? []
+      : [
+          `${client} read ${what} of ${sandboxId} as ${JSON.stringify(got)}, not ${allowed.join(" or ")}${trail.map((line) => `\n      ${line}`).join("")}`,
+        ],
+  );
+
+export const streamsAreWhole: Check = ({ streams }) =>
+  streams.flatMap(({ sandboxId, what, lines, lineCount, isTruncated }) => {
+    if (isTruncated) return [];
+    const gap = lines.findIndex((line, index) => line !== index);
+    if (gap >= 0) return [`${what} of ${sandboxId} has ${lines[gap]} instead of line ${gap}`];
+    const endsEarly = lineCount !== undefined && lines.length !== lineCount;
+    return endsEarly
+      ? [`${what} of ${sandboxId} ended with ${lines.length} of ${lineCount} lines`]
+      : [];
+  });

@@ -2,7 +2,7 @@
  * Checks that there are never two holders: fences only grow, and work under one lease never overlaps with work under
  * another lease or under none.
  */
-import type { Check } from "./check.ts";
+import type { Check } from "../final-state.ts";
 
 export const fencesGrow: Check = ({ grants }, { sandboxes }) => {
   const problems: string[] = [];

@@ -1,8 +1,8 @@
 /**
- * Checks that acknowledged sandboxes and checkpoints exist until somebody removes them, and not afterwards, and that
- * a scope has at most one sandbox.
+ * Checks that acknowledged sandboxes and checkpoints exist until somebody removes them, and not afterwards, that a
+ * scope has at most one sandbox, and that after the faults everything is stable, listed as it is, and at the end gone.
  */
-import type { Check } from "./check.ts";
+import type { Check } from "../final-state.ts";
 
 export const sandboxesAreKept: Check = ({ created, destroyed }, { sandboxes }) => {
   const requested = new Map(destroyed.map((end) => [end.id, end]));
@@ -53,3 +53,28 @@ export const checkpointsAreKept: Check = ({ saved }, { contents }) =>
     if (isThere || drop !== undefined) return [];
     return [`checkpoint ${id} of ${sandboxId} was acknowledged but does not exist`];
   });
+
+export const everythingSettles: Check = (_history, { unsettled }) => unsettled;
+
+export const nothingIsLeft: Check = (_history, { leftovers }) => leftovers;
+
+export const listsAgree: Check = (_history, { sandboxes, listed }) => {
+  const rows = new Map(listed.map((row) => [row.id, row]));
+  return Object.entries(sandboxes).flatMap(([id, seen]) => {
+    const row = rows.get(id);
+    if (seen === "gone") return row === undefined ? [] : [`${id} is listed but unknown`];
+    if (seen.state === "destroyed") {
+      return row === undefined || row.state === "destroyed"
+        ? []
+        : [`${id} is destroyed and listed as ${row.state}`];
+    }
+    if (row === undefined) return [`${id} is ${seen.state} and not listed`];
+    if (row.state !== seen.state) return [`${id} is ${seen.state} and listed as ${row.state}`];
+    const [own, inList] = [seen.metadata, row.metadata].map(sortedJson);
+    return own === inList ? [] : [`the metadata of ${id} is ${own} and listed as ${inList}`];
+  });
+};
+
+function sortedJson(map: Record<string, string>): string {
+  return JSON.stringify(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

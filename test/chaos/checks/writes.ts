@@ -1,9 +1,7 @@
-/**
- * Checks that no acknowledged write is lost and that no value exists that nobody wrote: metadata, files, versions.
- */
+/** Checks that no acknowledged write is lost and that no value exists that nobody wrote: metadata, files, versions. */
 import { possibleValues } from "../clients/files.ts";
+import type { Check } from "../final-state.ts";
 import type { Write } from "../history.ts";
-import type { Check } from "./check.ts";
 
 export const metadataIsKept: Check = (history, finalState) =>
   lostWrites("metadata", history.metadata, (sandboxId, name) => {

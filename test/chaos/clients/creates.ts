@@ -1,6 +1,4 @@
-/**
- * A client that finds or creates sandboxes by scope and by key, uses them briefly, and destroys them.
- */
+/** A client that finds or creates sandboxes by scope and by key, uses them briefly, and destroys them. */
 import type { ClientMaker } from "../harness.ts";
 import type { DestroyedSandbox } from "../history.ts";
 
@@ -26,9 +24,7 @@ export const creates: ClientMaker = (harness) => async () => {
     );
     if (repeated.outcome === "ack") {
       const what = "a create with a key, repeated";
-      harness.history.reads.push({
-        ...{ client: harness.name, what, sandboxId: id, allowed: [id], got: repeated.value.id },
-      });
+      harness.recordRead({ what, sandboxId: id, allowed: [id], got: repeated.value.id });
     }
   }
   if (call.start)

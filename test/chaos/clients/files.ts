@@ -1,6 +1,4 @@
-/**
- * A client that uploads files and downloads them again; each path has one writer.
- */
+/** A client that uploads files and downloads them again; each path has one writer. */
 import { createHash } from "node:crypto";
 import type { ClientMaker } from "../harness.ts";
 import type { Write } from "../history.ts";
@@ -30,13 +28,7 @@ export const files: ClientMaker = (harness) => async () => {
   const isAbsent = read.outcome === "refused" && read.code === "file_not_found";
   if (read.outcome !== "ack" && !isAbsent) return;
   const got = read.outcome === "ack" ? read.value : "absent";
-  harness.history.reads.push({
-    client: harness.name,
-    what: `file ${name}`,
-    sandboxId,
-    allowed,
-    got,
-  });
+  harness.recordRead({ what: `file ${name}`, sandboxId, allowed, got });
 };
 
 /** The last acknowledged value, or any whose outcome is unknown: it may have been written late, or may still be. */

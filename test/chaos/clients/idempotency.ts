@@ -1,29 +1,25 @@
-/**
- * A client that runs commands with an idempotency key and repeats each until its outcome is known.
- */
+/** A client that runs commands with an idempotency key and repeats each until its outcome is known. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { BerthError, ExecResult } from "../../../src/client/index.ts";
 import { type CallResult, type ClientMaker, type Harness, markedWork } from "../harness.ts";
-import type { Outcome, Run } from "../history.ts";
+import type { Outcome } from "../history.ts";
 
 const triesMax = 6;
 const retryMs = 500;
 
 export const idempotentExecs: ClientMaker = (harness) => async () => {
   const sandboxId = harness.pickSandbox();
-  const marker = harness.mark();
-  const run: Run = { sandboxId, marker, outcome: "unknown" };
-  harness.history.runs.push(run);
+  const run = harness.startRun(sandboxId);
+  const { marker } = run;
   const command = `${markedWork(marker, harness.random.between(0, 9))} && echo ${marker}`;
   const first = await untilKnown(harness, sandboxId, marker, command);
   run.outcome = outcomeOf(first);
   if (first.outcome !== "ack" || !harness.random.chance(0.3)) return;
   const repeated = await untilKnown(harness, sandboxId, marker, command);
   if (repeated.outcome !== "ack") return;
-  harness.history.reads.push({
-    ...{ client: harness.name, what: "a call with a key, repeated", sandboxId },
-    ...{ allowed: [first.value.execId], got: repeated.value.execId },
-  });
+  const allowed = [first.value.execId];
+  const got = repeated.value.execId;
+  harness.recordRead({ what: "a call with a key, repeated", sandboxId, allowed, got });
 };
 
 /** Returns the last result. Repeats the call while its outcome is unknown or it is temporarily refused. */

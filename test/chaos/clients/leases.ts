@@ -1,9 +1,6 @@
-/**
- * Clients that work under a lease, acquired by calls or held by a connection, and that break the leases of others.
- */
+/** Clients that work under a lease, acquired by calls or held by a connection, and that break the leases of others. */
 import type { LeaseGranted } from "../../../src/client/index.ts";
 import { appendLine, type ClientMaker, commandOutcome, type Harness } from "../harness.ts";
-import type { Run } from "../history.ts";
 
 const ttlMs = 5_000;
 
@@ -27,7 +24,8 @@ export const leases: ClientMaker = (harness) => async () => {
   }
   if (result.outcome !== "ack" || !("token" in result.value)) return;
   const { token, fence } = result.value as LeaseGranted;
-  recordGrant(harness, sandboxId, holder, fence, calledMs);
+  const returnedMs = harness.history.now();
+  harness.history.grants.push({ sandboxId, holder, fence, calledMs, returnedMs });
   const rounds = harness.random.between(1, 3);
   for (let n = 0; n < rounds; n += 1) await runUnderLease(harness, sandboxId, token, fence);
   // Some clients disappear, and their lease expires.
@@ -48,26 +46,12 @@ export const leaseSockets: ClientMaker = (harness) => async () => {
   );
   if (held.outcome !== "ack") return;
   await using lease = held.value;
-  recordGrant(harness, sandboxId, holder, lease.fence, calledMs);
-  await runUnderLease(harness, sandboxId, lease.token, lease.fence);
-  if (!lease.signal.aborted) await runUnderLease(harness, sandboxId, lease.token, lease.fence);
+  const { token, fence } = lease;
+  const returnedMs = harness.history.now();
+  harness.history.grants.push({ sandboxId, holder, fence, calledMs, returnedMs });
+  await runUnderLease(harness, sandboxId, token, fence);
+  if (!lease.signal.aborted) await runUnderLease(harness, sandboxId, token, fence);
 };
-
-function recordGrant(
-  harness: Harness,
-  sandboxId: string,
-  holder: string,
-  fence: number,
-  calledMs: number,
-): void {
-  harness.history.grants.push({
-    sandboxId,
-    holder,
-    fence,
-    calledMs,
-    returnedMs: harness.history.now(),
-  });
-}
 
 async function runUnderLease(
   harness: Harness,
@@ -75,9 +59,8 @@ async function runUnderLease(
   lease: string,
   fence: number,
 ): Promise<void> {
-  const marker = harness.mark();
-  const run: Run = { sandboxId, marker, outcome: "unknown" };
-  harness.history.runs.push(run);
+  const run = harness.startRun(sandboxId);
+  const { marker } = run;
   const steps = [
     appendLine("holds", `L ${fence} b ${marker}`),
     appendLine("ran", marker),

@@ -1,6 +1,4 @@
-/**
- * A client that pauses and starts the sandboxes that others use, and creates and removes checkpoints of them.
- */
+/** A client that pauses and starts the sandboxes that others use, and creates and removes checkpoints of them. */
 import type { ClientMaker } from "../harness.ts";
 import type { SavedCheckpoint } from "../history.ts";
 

@@ -1,6 +1,4 @@
-/**
- * A client that reads lists during the run: every sandbox whose creation was acknowledged must be listed.
- */
+/** A client that reads lists during the run: every sandbox whose creation was acknowledged must be listed. */
 import type { Berth, ListedSandbox } from "../../../src/client/index.ts";
 import type { ClientMaker } from "../harness.ts";
 
@@ -16,19 +14,16 @@ export const lists: ClientMaker = (harness) => async () => {
   for (const { id } of known) {
     // Destroys are recorded before they are requested.
     if (destroyed.has(id)) continue;
-    const got = found.has(id) ? "listed" : "missing";
-    if (got === "listed") continue;
-    harness.history.reads.push({
-      ...{ client: harness.name, what: "the list", sandboxId: id, allowed: ["listed"], got },
-    });
+    if (found.has(id)) continue;
+    harness.recordRead({ what: "the list", sandboxId: id, allowed: ["listed"], got: "missing" });
   }
 };
 
-export async function listAll(berth: Berth, state?: string): Promise<ListedSandbox[]> {
+export async function listAll(berth: Berth): Promise<ListedSandbox[]> {
   const sandboxes: ListedSandbox[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < pagesMax; page += 1) {
-    const query = { ...(state === undefined ? {} : { state }), ...(cursor ? { cursor } : {}) };
+    const query = cursor === undefined ? {} : { cursor };
     const response = await berth.list(query);
     sandboxes.push(...response.sandboxes);
     if (response.nextCursor === null) return sandboxes;

@@ -1,8 +1,6 @@
-/**
- * A client that counts up in a metadata key that only it writes, half of the time with a condition.
- */
+/** A client that counts up in a metadata key that only it writes, half of the time with a condition. */
 import type { ClientMaker } from "../harness.ts";
-import type { Version, Write } from "../history.ts";
+import type { Write } from "../history.ts";
 import { possibleValues } from "./files.ts";
 
 export const metadata: ClientMaker = (harness) => {
@@ -18,22 +16,12 @@ export const metadata: ClientMaker = (harness) => {
       if (read.outcome !== "ack") return;
       known.set(sandboxId, read.value.version);
       const got = read.value.metadata[harness.name] ?? "absent";
-      harness.history.reads.push({
-        client: harness.name,
-        what: "metadata",
-        sandboxId,
-        allowed,
-        got,
-      });
+      harness.recordRead({ what: "metadata", sandboxId, allowed, got });
       return;
     }
     count += 1;
-    const write: Write = {
-      sandboxId,
-      name: harness.name,
-      value: String(count),
-      outcome: "unknown",
-    };
+    const { name } = harness;
+    const write: Write = { sandboxId, name, value: String(count), outcome: "unknown" };
     harness.history.metadata.push(write);
     const version = known.get(sandboxId);
     const options = version !== undefined && harness.random.chance(0.5) ? { ifMatch: version } : {};
@@ -46,7 +34,6 @@ export const metadata: ClientMaker = (harness) => {
       return;
     }
     known.set(sandboxId, result.value.version);
-    const acknowledged: Version = { sandboxId, version: result.value.version, ...options };
-    harness.history.versions.push(acknowledged);
+    harness.history.versions.push({ sandboxId, version: result.value.version, ...options });
   };
 };

@@ -1,6 +1,4 @@
-/**
- * A client that commits and rolls back two sandboxes of its own together: both must return to the same commit.
- */
+/** A client that commits and rolls back two sandboxes of its own together: both must return to the same commit. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { Commit } from "../../../src/client/index.ts";
 import type { ClientMaker } from "../harness.ts";
@@ -75,7 +73,7 @@ export const plans: ClientMaker = (harness) => {
       if (result.outcome !== "ack" || result.value.exitCode !== 0) return undefined;
       const got = result.value.stdout.trim();
       const may = common === undefined ? allowed : [common];
-      harness.history.reads.push({ client: harness.name, what, sandboxId, allowed: may, got });
+      harness.recordRead({ what, sandboxId, allowed: may, got });
       common = got;
     }
     return common;

@@ -3,7 +3,7 @@
  * end over interrupted connections.
  */
 import { appendLine, type ClientMaker, type Harness } from "../harness.ts";
-import type { Run, Stream } from "../history.ts";
+import type { Stream } from "../history.ts";
 
 const name = "one";
 const lines = 200;
@@ -11,9 +11,8 @@ const followForMs = 90_000;
 
 export const processes: ClientMaker = (harness) => async () => {
   const sandboxId = harness.pickSandbox();
-  const marker = harness.mark();
-  const run: Run = { sandboxId, marker, outcome: "unknown" };
-  harness.history.runs.push(run);
+  const run = harness.startRun(sandboxId);
+  const { marker } = run;
   const loop = `i=0; while [ $i -lt ${lines} ]; do echo $i; i=$((i+1)); [ $((i%20)) -ne 0 ] || sleep 0.05; done`;
   const nameOptions = harness.random.chance(0.5) ? { name, ifRunning: "replace" as const } : {};
   const call = { command: `${appendLine("ran", marker)} || exit 9; ${loop}`, ...nameOptions };
@@ -43,14 +42,8 @@ async function checkSingle(harness: Harness, sandboxId: string): Promise<void> {
   );
   if (seen.outcome !== "ack") return;
   const got = String(seen.value.processes.length);
-  const read = {
-    client: harness.name,
-    what: `how many run as ${name}`,
-    sandboxId,
-    allowed: ["0", "1"],
-    got,
-  };
-  harness.history.reads.push(read);
+  const what = `how many run as ${name}`;
+  harness.recordRead({ what, sandboxId, allowed: ["0", "1"], got });
 }
 
 async function follow(harness: Harness, sandboxId: string, id: string): Promise<Stream> {

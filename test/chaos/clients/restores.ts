@@ -33,14 +33,7 @@ export const restores: ClientMaker = (harness) => {
     const got = read.value.stdout.trim();
     const allowed = [...now];
     const trail = allowed.includes(got) ? [] : [...done, ...harness.history.trail(id)];
-    harness.history.reads.push({
-      client: harness.name,
-      what: "the tree",
-      sandboxId: id,
-      allowed,
-      got,
-      trail,
-    });
+    harness.recordRead({ what: "the tree", sandboxId: id, allowed, got, trail });
     now = new Set([got]);
     const turn = harness.random.between(0, 9);
     const old = [...saved.keys()];

@@ -1,8 +1,5 @@
-/**
- * A client that uses sessions: a session remembers what was set in it, or reports that it has ended.
- */
+/** A client that uses sessions: a session remembers what was set in it, or reports that it has ended. */
 import { type ClientMaker, markedWork } from "../harness.ts";
-import type { Run } from "../history.ts";
 
 export const sessions: ClientMaker = (harness) => async () => {
   const sandboxId = harness.pickSandbox();
@@ -18,10 +15,8 @@ export const sessions: ClientMaker = (harness) => async () => {
   );
   const isSet = set.outcome === "ack" && set.value.exitCode === 0;
   for (let n = 0; n < 3; n += 1) {
-    const marker = harness.mark();
-    const run: Run = { sandboxId, marker, outcome: "unknown" };
-    harness.history.runs.push(run);
-    const command = `${markedWork(marker, harness.random.between(0, 9))} && echo "$word $PWD"`;
+    const run = harness.startRun(sandboxId);
+    const command = `${markedWork(run.marker, harness.random.between(0, 9))} && echo "$word $PWD"`;
     const result = await harness.callSandbox("exec in session", sandboxId, (sandbox) =>
       sandbox.execInSession(id, { command }),
     );
@@ -29,14 +24,9 @@ export const sessions: ClientMaker = (harness) => async () => {
     if (result.outcome !== "ack") break;
     if (result.value.exitCode !== 0) run.outcome = "unknown";
     if (!isSet || result.value.exitCode !== 0) continue;
-    harness.history.reads.push({
-      ...{
-        client: harness.name,
-        what: `what session ${id} of ${incarnation} remembers`,
-        sandboxId,
-      },
-      ...{ allowed: [`${word} /tmp\n`], got: result.value.stdout },
-    });
+    const what = `what session ${id} of ${incarnation} remembers`;
+    const allowed = [`${word} /tmp\n`];
+    harness.recordRead({ what, sandboxId, allowed, got: result.value.stdout });
   }
   await harness.callSandbox("end of a session", sandboxId, (sandbox) => sandbox.endSession(id));
 };

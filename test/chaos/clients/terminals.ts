@@ -1,6 +1,4 @@
-/**
- * A client that uses terminals by WebSocket: it reads every line over interrupted connections, and types.
- */
+/** A client that uses terminals by WebSocket: it reads every line over interrupted connections, and types. */
 import type { ClientMaker } from "../harness.ts";
 import type { Stream } from "../history.ts";
 

@@ -1,6 +1,4 @@
-/**
- * Faults of the network between clients and server.
- */
+/** Faults of the network between clients and server. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { Fault } from "./fault.ts";
 

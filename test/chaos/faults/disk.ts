@@ -1,6 +1,4 @@
-/**
- * The fault of a full disk: one file takes all free space for a while.
- */
+/** The fault of a full disk: one file takes all free space for a while. */
 import { closeSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
