@@ -1,13 +1,12 @@
 /** Creates everything that one agent manages for its sandbox, and ends all of it. See modes/ for when that happens. */
 import { stat } from "node:fs/promises";
 import { limits } from "../../src/protocol/limits.ts";
-import { Activity } from "./activity.ts";
+import { Activity, ExitEvents } from "./activity.ts";
 import { Commands } from "./exec/command.ts";
 import type { SandboxEnv } from "./exec/sandbox-env.ts";
-import { ExitEvents } from "./exit-events.ts";
 import type { MetadataCopy } from "./metadata-copy.ts";
 import type { SandboxDeps } from "./sandbox-deps.ts";
-import { DeferredResponses } from "./server/deferred.ts";
+import { DeferredResponses } from "./server/channel.ts";
 import { GatedWork } from "./server/gated-work.ts";
 import type { AgentModule } from "./server/module.ts";
 import { createModules } from "./server/modules.ts";

@@ -1,5 +1,5 @@
 /** Probes once, at the engine's start, what this machine offers (user, cgroups, network) and phrases what it lacks. */
-import type { Isolation } from "../../src/protocol/fields/isolation.ts";
+import type { Isolation } from "../../src/protocol/health.ts";
 import { type CgroupControllers, findCgroupControllers } from "./cgroups/controllers.ts";
 import { chooseNetwork, type NetworkChoice } from "./network/network.ts";
 import { isProgram } from "./run.ts";

@@ -4,7 +4,7 @@
  */
 import type { DerivedMethod, SandboxApi } from "../protocol/api.ts";
 import { splitArguments } from "../protocol/verbs/arguments.ts";
-import { type Schemas, sandboxPath, type VerbRow } from "../protocol/verbs/row.ts";
+import { isSandboxMethod, type Schemas, type VerbRow } from "../protocol/verbs/row.ts";
 import { verbRows } from "../protocol/verbs/rows.ts";
 import { type ClientFileApi, fileMethods } from "./files.ts";
 import type { Cancellable } from "./http/cancellable.ts";
@@ -22,7 +22,7 @@ const usualResponseMs = 180_000;
 
 /** Without schemas, so that the schema library is not part of the SDK: the server checks calls. */
 const sandboxRows = Object.entries(verbRows({} as Schemas) as Record<string, VerbRow>).filter(
-  ([, { path, responses }]) => path.startsWith(sandboxPath) && Object.keys(responses).length > 0,
+  ([, row]) => isSandboxMethod(row),
 );
 
 type Method = (...args: unknown[]) => Promise<unknown>;

@@ -1,5 +1,6 @@
 /**
- * Schemas of checkpoints: saved file trees of a sandbox. An id names its sandbox, so a fork needs only the id.
+ * Schemas of checkpoints: saved file trees of a sandbox, and the difference between two of them. An id names its sandbox,
+ * so a fork needs only the id.
  */
 import { z } from "zod";
 import { limits } from "./limits.ts";
@@ -49,3 +50,27 @@ export type CheckpointInput = z.input<typeof checkpointCallSchema>;
 export type CheckpointCall = z.infer<typeof checkpointCallSchema>;
 export type Checkpoint = z.infer<typeof checkpointSchema>;
 export type Checkpoints = z.infer<typeof checkpointsSchema>;
+
+const pathsSchema = z.array(z.string());
+
+/**
+ * Paths below /workspace. A folder ends with a slash, and is listed itself only if it is empty or if its mode, owner or
+ * attributes changed; the folder /workspace is `./`. Bytes of names that are not printable UTF-8 are written as `\xNN`,
+ * and a backslash as `\\`, so each path has exactly one form.
+ */
+export const changesSchema = z
+  .strictObject({
+    added: pathsSchema.describe("The lists are cut at a limit; `counts` has the full numbers."),
+    modified: pathsSchema,
+    deleted: pathsSchema,
+    counts: z
+      .strictObject({ added: z.int(), modified: z.int(), deleted: z.int() })
+      .describe("All changes, including those beyond the limit of the lists."),
+    bytes: z.int().describe("Size of the files that were added or modified."),
+  })
+  .meta({ id: "Changes" });
+
+export type Changes = z.infer<typeof changesSchema>;
+
+/** Names of saved trees. Without `from`, `to` is compared with the empty workspace. */
+export type ChangesCall = { from?: string | undefined; to: string; listMax: number };

@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { eventDataSchema } from "./event.ts";
-import { nextCursor, pageLimit } from "./fields/whole-number.ts";
+import { nextCursor, pageLimit } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
 import { sandboxSchema, stateNames } from "./sandbox.ts";
 

@@ -2,7 +2,7 @@
  * Schemas of events of one sandbox: what happened, in order, each with a number that only grows.
  */
 import { z } from "zod";
-import { pageLimit, queryNumber } from "./fields/whole-number.ts";
+import { pageLimit, queryNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
 import { metadataSchema } from "./metadata.ts";
 import { filesFromSchema, stateNames } from "./sandbox.ts";

@@ -1,20 +1,81 @@
 /**
- * Schemas of exec: one command that completes or fails; nothing persists but files.
+ * Schemas of exec: one command that completes or fails; nothing persists but files. Its fields are those of every call
+ * that runs a command.
  */
 import { z } from "zod";
-import {
-  argumentsFit,
-  argumentsTooLong,
-  eitherCommandOrArgv,
-  encodingSchema,
-  hasCommandOrArgv,
-  programFields,
-  stdinFits,
-  stdinInvalid,
-  stdinSchema,
-} from "./fields/command.ts";
-import { wholeNumber } from "./fields/whole-number.ts";
+import { envSchema, kernelText, pathSchema, utf8Bytes } from "./fields/env.ts";
+import { wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
+
+export const encodingSchema = z.enum(["utf8", "base64"]);
+
+const argSchema = kernelText(limits.argBytesMax);
+
+export const commandSchema = argSchema
+  .refine((command) => command.length > 0, "must not be empty")
+  .meta({ description: "Run by a shell: `sh -c`.", example: "echo hello" });
+
+export const argvSchema = z
+  .array(argSchema)
+  .min(1)
+  .max(limits.argCountMax)
+  .refine((argv) => argv[0] !== "", "must begin with the name of a program")
+  .describe("A program and its arguments, run without a shell and passed byte for byte.");
+
+export const cwdSchema = pathSchema.describe("Relative paths are below /workspace.");
+
+/** Either `command` or `argv`. */
+export const programFields = {
+  command: commandSchema.optional().describe("A shell command: `sh -c <command>`."),
+  argv: argvSchema.optional(),
+  cwd: cwdSchema.optional().describe("Working folder; relative paths are below /workspace."),
+  env: envSchema.optional().describe("Added to the environment of the sandbox."),
+};
+
+type Arguments = { argv?: string[] | undefined; env?: Record<string, string> | undefined };
+
+export const eitherCommandOrArgv = {
+  message: "give either command or argv",
+  path: ["command"],
+};
+
+export function hasCommandOrArgv(call: { command?: string | undefined } & Arguments): boolean {
+  return (call.command === undefined) !== (call.argv === undefined);
+}
+
+export const argumentsTooLong = {
+  message: `argv and env together must be at most ${limits.argTotalBytesMax} bytes`,
+  path: ["argv"],
+};
+
+/** Counts as the kernel does. */
+export function argumentsFit(call: Arguments): boolean {
+  let bytes = 0;
+  for (const arg of call.argv ?? []) bytes += utf8Bytes(arg) + 9;
+  for (const [name, value] of Object.entries(call.env ?? {})) {
+    bytes += name.length + utf8Bytes(value) + 10;
+  }
+  return bytes <= limits.argTotalBytesMax;
+}
+
+const base64Pattern = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** Standard input of a command that gets all of it at once. */
+export const stdinSchema = z
+  .string()
+  .max(limits.stdinBytesMax * 2)
+  .describe("Standard input, in `encoding`; empty by default.");
+
+export const stdinInvalid = {
+  message: `must be valid in its encoding and at most ${limits.stdinBytesMax} bytes`,
+  path: ["stdin"],
+};
+
+export function stdinFits(stdin: string | undefined, encoding: "utf8" | "base64"): boolean {
+  if (stdin === undefined) return true;
+  if (encoding === "utf8") return stdin.isWellFormed() && utf8Bytes(stdin) <= limits.stdinBytesMax;
+  return base64Pattern.test(stdin) && stdin.length <= Math.ceil(limits.stdinBytesMax / 3) * 4;
+}
 
 /** Input and output of a command whose output is returned when it has ended. */
 export const bufferedIoFields = {

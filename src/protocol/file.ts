@@ -3,8 +3,7 @@
  */
 import { z } from "zod";
 import { kernelText, pathSchema } from "./fields/env.ts";
-import { flagSchema } from "./fields/flag.ts";
-import { nextCursor, pageLimit, queryNumber, wholeNumber } from "./fields/whole-number.ts";
+import { flagSchema, nextCursor, pageLimit, queryNumber, wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
 import { handleSchema } from "./process.ts";
 

@@ -1,8 +1,33 @@
 /**
- * The schema of `GET /health`.
+ * The schemas of `GET /health`, and of what isolates a sandbox from its machine and from other sandboxes.
  */
 import { z } from "zod";
-import { isolationSchema } from "./fields/isolation.ts";
+
+export const isolationSchema = z
+  .strictObject({
+    engine: z.enum(["embedded", "platform"]),
+    user: z
+      .enum(["own", "mapped", "vm"])
+      .describe(
+        "own: a separate user. mapped: Berth's user without privileges. vm: a separate machine.",
+      ),
+    files: z
+      .enum(["overlay", "vm"])
+      .describe("overlay: a private view of /usr and a writable root; nothing else of the host."),
+    processes: z.enum(["namespace", "vm"]),
+    network: z
+      .enum(["none", "nat", "pasta", "host", "vm"])
+      .describe(
+        "none: loopback only. nat, pasta: outgoing connections. host: that of the machine.",
+      ),
+    tree: z
+      .enum(["cgroup", "subreaper"])
+      .describe("How the processes of one command are tracked, so that all of them end."),
+    memoryLimit: z.boolean(),
+    processLimit: z.boolean(),
+    diskLimit: z.boolean(),
+  })
+  .meta({ id: "Isolation" });
 
 export const healthSchema = z
   .strictObject({
@@ -19,3 +44,4 @@ export const healthSchema = z
   .meta({ id: "Health" });
 
 export type Health = z.infer<typeof healthSchema>;
+export type Isolation = z.infer<typeof isolationSchema>;

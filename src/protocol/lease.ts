@@ -2,8 +2,7 @@
  * Schemas of the lease of a sandbox. Its rules are in core/lease.
  */
 import { z } from "zod";
-import { flagSchema } from "./fields/flag.ts";
-import { wholeNumber } from "./fields/whole-number.ts";
+import { flagSchema, wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
 
 const holderSchema = z

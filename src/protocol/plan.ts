@@ -2,10 +2,9 @@
  * Schemas of plans: sets of sandboxes that are committed or rolled back together.
  */
 import { z } from "zod";
-import { changesSchema } from "./changes.ts";
-import { checkpointIdSchema } from "./checkpoint.ts";
+import { changesSchema, checkpointIdSchema } from "./checkpoint.ts";
 import { sandboxIdSchema } from "./fields/id.ts";
-import { nextCursor, pageLimit, queryNumber, wholeNumber } from "./fields/whole-number.ts";
+import { nextCursor, pageLimit, queryNumber, wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
 import { createCallSchema } from "./sandbox.ts";
 

@@ -2,7 +2,7 @@
  * Schemas of ports: servers in a sandbox that others reach by an address with a token.
  */
 import { z } from "zod";
-import { queryNumber, wholeNumber } from "./fields/whole-number.ts";
+import { queryNumber, wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
 
 const portMax = 65_535;

@@ -9,9 +9,9 @@ import {
   eitherCommandOrArgv,
   hasCommandOrArgv,
   programFields,
-} from "./fields/command.ts";
+} from "./exec.ts";
 import { handleMessage, handlePattern } from "./fields/handle.ts";
-import { queryNumber, wholeNumber } from "./fields/whole-number.ts";
+import { queryNumber, wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
 
 export const processStateSchema = z.enum(["running", "exited"]);

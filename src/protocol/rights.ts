@@ -2,7 +2,7 @@
  * The rights of keys and tokens, and the schemas of tokens and tickets. Only the Worker can sign tokens.
  */
 import { z } from "zod";
-import { wholeNumber } from "./fields/whole-number.ts";
+import { wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
 
 export const rights = ["read", "exec", "files", "terminal", "lease", "lifecycle", "admin"] as const;

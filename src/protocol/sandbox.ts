@@ -1,15 +1,16 @@
 /**
  * Schemas of a sandbox: the call that creates it, and its public view. The stored record also has secrets.
  */
+
 import { z } from "zod";
 import { checkpointIdSchema } from "./checkpoint.ts";
+import { BerthError } from "./errors.ts";
 import { pathSchema, sandboxEnvSchema } from "./fields/env.ts";
-import { flagSchema } from "./fields/flag.ts";
 import { sandboxIdSchema } from "./fields/id.ts";
-import { isolationSchema } from "./fields/isolation.ts";
+import { flagSchema, wholeNumber } from "./fields/scalar.ts";
 import { clientSchema, onExistingSchema, scopeSchema } from "./fields/scope.ts";
 import { sizeNameSchema } from "./fields/size.ts";
-import { wholeNumber } from "./fields/whole-number.ts";
+import { isolationSchema } from "./health.ts";
 import { limits } from "./limits.ts";
 import { metadataPatchSchema, metadataSchema } from "./metadata.ts";
 
@@ -185,3 +186,13 @@ export type CreateInput = z.input<typeof createCallSchema>;
 export type CreateCall = z.infer<typeof createCallSchema>;
 export type FailReason = z.infer<typeof failReasonSchema>;
 export type Sandbox = z.infer<typeof sandboxSchema>;
+
+/** Undefined if the network has no list of hosts. */
+export function hostListError(network: Network): BerthError | undefined {
+  const field = (["allow", "deny"] as const).find((name) => network[name] !== undefined);
+  if (field === undefined) return undefined;
+  return new BerthError("unsupported", `network.${field}: this installation cannot filter hosts.`, {
+    hint: "Leave it out: only `internet: true` and `internet: false` are supported here.",
+    facts: { field: `network.${field}` },
+  });
+}

@@ -2,8 +2,14 @@
  * Schemas of sessions: each is one shell that keeps its state between commands.
  */
 import { z } from "zod";
-import { bufferedIoFields, timeoutSchema } from "./exec.ts";
-import { commandSchema, cwdSchema, stdinFits, stdinInvalid } from "./fields/command.ts";
+import {
+  bufferedIoFields,
+  commandSchema,
+  cwdSchema,
+  stdinFits,
+  stdinInvalid,
+  timeoutSchema,
+} from "./exec.ts";
 import { envSchema } from "./fields/env.ts";
 import { limits } from "./limits.ts";
 import { handleSchema } from "./process.ts";

@@ -3,9 +3,9 @@
  * the frames.
  */
 import { z } from "zod";
-import { argumentsFit, argumentsTooLong, argvSchema, cwdSchema } from "./fields/command.ts";
+import { argumentsFit, argumentsTooLong, argvSchema, cwdSchema } from "./exec.ts";
 import { envSchema } from "./fields/env.ts";
-import { queryNumber, wholeNumber } from "./fields/whole-number.ts";
+import { queryNumber, wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
 import { endsWithLeaseSchema, handleSchema } from "./process.ts";
 

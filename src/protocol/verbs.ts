@@ -1,8 +1,9 @@
 /**
  * The table of verbs with its schemas. The Worker serves it, and /openapi.json describes it.
  */
-import * as schemas from "./schemas.ts";
+
 import { verbRows } from "./verbs/rows.ts";
+import * as schemas from "./verbs/schemas.ts";
 
 export type { VerbRow } from "./verbs/row.ts";
 export type { VerbName } from "./verbs/rows.ts";

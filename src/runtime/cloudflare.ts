@@ -4,8 +4,8 @@
  */
 
 import { BerthError } from "../protocol/errors.ts";
-import type { Isolation } from "../protocol/fields/isolation.ts";
 import { type Size, sizeError } from "../protocol/fields/size.ts";
+import type { Isolation } from "../protocol/health.ts";
 import {
   agentHeaders,
   agentHealthSchema,
@@ -14,7 +14,6 @@ import {
 } from "../protocol/internal/agent.ts";
 import { limits } from "../protocol/limits.ts";
 import { parseJson, readBoundedText, readEarlyRefusal } from "./bodies.ts";
-import { CloudflareStarts, startAbandoned } from "./cloudflare-starts.ts";
 import type { Egress } from "./egress.ts";
 import type { ContainerRuntime, SavedTree, Started, StartOptions } from "./runtime.ts";
 import { withTimeout } from "./timeout.ts";
@@ -209,4 +208,45 @@ function isolationOf(tree: Isolation["tree"]): Isolation {
     processLimit: false,
     diskLimit: true,
   };
+}
+
+type StartContainer = (options: StartOptions, isCurrent: () => boolean) => Promise<Started>;
+
+/** A start is abandoned within minutes, so older start ids cannot come back. */
+const abandonedMax = 100;
+
+export class CloudflareStarts {
+  readonly #startContainer: StartContainer;
+  #current: string | undefined;
+  #running: { startId: string; started: Promise<Started> } | undefined;
+  readonly #abandoned = new Set<string>();
+
+  constructor(startContainer: StartContainer) {
+    this.#startContainer = startContainer;
+  }
+
+  start(options: StartOptions): Promise<Started> {
+    const { startId } = options;
+    if (this.#abandoned.has(startId)) return Promise.reject(startAbandoned(startId));
+    if (this.#running?.startId === startId) return this.#running.started;
+    if (this.#current !== startId) this.abandon();
+    this.#current = startId;
+    const started = this.#startContainer(options, () => this.#current === startId).finally(() => {
+      if (this.#running?.started === started) this.#running = undefined;
+    });
+    this.#running = { startId, started };
+    return started;
+  }
+
+  abandon(): void {
+    if (this.#current === undefined) return;
+    this.#abandoned.add(this.#current);
+    this.#current = undefined;
+    const [oldest = ""] = this.#abandoned;
+    if (this.#abandoned.size > abandonedMax) this.#abandoned.delete(oldest);
+  }
+}
+
+export function startAbandoned(startId: string): BerthError {
+  return new BerthError("start_failed", `The start ${startId} was abandoned.`);
 }

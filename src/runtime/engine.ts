@@ -3,7 +3,7 @@
  * address, not through the engine.
  */
 import type { z } from "zod";
-import { changesSchema } from "../protocol/changes.ts";
+import { changesSchema } from "../protocol/checkpoint.ts";
 import { BerthError, errorBodySchema } from "../protocol/errors.ts";
 import { type Size, sizeError } from "../protocol/fields/size.ts";
 import {

@@ -2,10 +2,10 @@
  * The interface through which an object reaches its container, on the platform or on one machine. The core decides
  * when to start and stop it.
  */
-import type { Changes, ChangesCall } from "../protocol/changes.ts";
+import type { Changes, ChangesCall } from "../protocol/checkpoint.ts";
 import type { Env } from "../protocol/fields/env.ts";
-import type { Isolation } from "../protocol/fields/isolation.ts";
 import type { Size } from "../protocol/fields/size.ts";
+import type { Isolation } from "../protocol/health.ts";
 import type { EngineExit } from "../protocol/internal/engine.ts";
 import type { Network } from "../protocol/sandbox.ts";
 

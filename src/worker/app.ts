@@ -19,6 +19,7 @@ import { openApi } from "./http/openapi.ts";
 import { checkQuery } from "./http/query.ts";
 import { connectTicket } from "./http/socket.ts";
 import { verbHandler } from "./http/verb-handler.ts";
+import * as ports from "./ports/port-traffic.ts";
 import { forwardPortRequest, portRequestOf } from "./ports/port-traffic.ts";
 import { create } from "./special/create.ts";
 import * as directory from "./special/directory.ts";
@@ -28,8 +29,7 @@ import { health } from "./special/health.ts";
 import * as lease from "./special/lease.ts";
 import { logs } from "./special/logs.ts";
 import * as metadata from "./special/metadata.ts";
-import * as plans from "./special/plan-handlers.ts";
-import * as ports from "./special/ports.ts";
+import * as plans from "./special/plans.ts";
 import * as terminals from "./special/terminals.ts";
 import * as tokens from "./special/tokens.ts";
 

@@ -1,6 +1,6 @@
 /** Completes a call as the object does before it reaches the agent: checked by its schema, with all defaults. */
 import type { z } from "zod";
-import { mkdirCallSchema, moveCallSchema, cloneCallSchema } from "../../src/protocol/file.ts";
+import { cloneCallSchema, mkdirCallSchema, moveCallSchema } from "../../src/protocol/file.ts";
 import {
   agentExecCallSchema,
   agentProcessCallSchema,

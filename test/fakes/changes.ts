@@ -3,7 +3,7 @@
  * workerd.
  */
 
-import type { Changes } from "../../src/protocol/changes.ts";
+import type { Changes } from "../../src/protocol/checkpoint.ts";
 import { ChangeList } from "../../src/protocol/internal/change-list.ts";
 import { escapePath } from "../../src/protocol/internal/escape-path.ts";
 

@@ -51,6 +51,12 @@ export const leaseFaults = faultsByFile({
       put: "const { until } = state;",
       by: ["Q17", "Q23"],
     },
+    {
+      name: "a drain has no deadline",
+      find: 'if (state.name === "draining")',
+      put: 'if (state.name === "draining" && state.replace)',
+      by: ["Q20", "Q24"],
+    },
   ],
   "src/core/lease/queue.ts": [
     {
@@ -167,8 +173,6 @@ export const leaseFaults = faultsByFile({
       put: "waiters.length > limits.leaseWaitersMax",
       by: ["Q4"],
     },
-  ],
-  "src/core/lease/check.ts": [
     {
       name: "callers without a lease overtake the waiters",
       find: 'state.name === "free" && waiters.length === 0 ?',
@@ -180,14 +184,6 @@ export const leaseFaults = faultsByFile({
       find: "if (token !== undefined) {",
       put: 'if (token !== undefined) {\n    if (token !== "") return undefined;',
       by: ["Q6", "Q15", "Q23"],
-    },
-  ],
-  "src/core/lease/deadline.ts": [
-    {
-      name: "a drain has no deadline",
-      find: 'if (state.name === "draining")',
-      put: 'if (state.name === "draining" && state.replace)',
-      by: ["Q20", "Q24"],
     },
   ],
   "src/core/lease/view.ts": [

@@ -24,26 +24,6 @@ export const participantFaults = faultsByFile({
       by: ["PL53"],
     },
   ],
-  "src/core/plan/participant/transition.ts": [
-    {
-      name: "a step of an earlier run is accepted",
-      find: "return run < participant.run ||",
-      put: "return",
-      by: ["PL51", "PL52"],
-    },
-    {
-      name: "a step of a run that is over is accepted",
-      find: ' || (run === participant.run && participant.phase.name === "over")',
-      put: "",
-      by: ["PL51", "PL52"],
-    },
-    {
-      name: "a later run does not release what the earlier one had",
-      find: "return { ...releaseRun(participant), participant: { ...participant, run, phase } };",
-      put: "return { ...replyWith(participant, { done: true }), participant: { ...participant, run, phase } };",
-      by: ["PL51", "PL52"],
-    },
-  ],
   "src/core/plan/participant/step.ts": [
     {
       name: "a sandbox is taken from another plan",
@@ -120,6 +100,24 @@ export const participantFaults = faultsByFile({
       find: 'state.name === "failed" && state.passes === true',
       put: "false",
       by: ["PL141"],
+    },
+    {
+      name: "a step of an earlier run is accepted",
+      find: "return run < participant.run ||",
+      put: "return",
+      by: ["PL51", "PL52"],
+    },
+    {
+      name: "a step of a run that is over is accepted",
+      find: ' || (run === participant.run && participant.phase.name === "over")',
+      put: "",
+      by: ["PL51", "PL52"],
+    },
+    {
+      name: "a later run does not release what the earlier one had",
+      find: "return { ...releaseRun(participant), participant: { ...participant, run, phase } };",
+      put: "return { ...replyWith(participant, { done: true }), participant: { ...participant, run, phase } };",
+      by: ["PL51", "PL52"],
     },
   ],
   "src/objects/sandbox/plan/participant.ts": [

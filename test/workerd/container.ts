@@ -3,7 +3,7 @@
  * sandbox's object.
  */
 import { DurableObject, env } from "cloudflare:workers";
-import type { ChangesCall } from "../../src/protocol/changes.ts";
+import type { ChangesCall } from "../../src/protocol/checkpoint.ts";
 import { BerthError, errorBody, errors } from "../../src/protocol/errors.ts";
 import type { ContainerExit, ContainerRuntime, StartOptions } from "../../src/runtime/runtime.ts";
 import type { ChannelFault } from "../fakes/agent/channel.ts";

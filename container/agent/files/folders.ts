@@ -1,6 +1,7 @@
 /** Creates folders, with or without the missing ones on the way. */
 import { fchmodSync } from "node:fs";
 import type { FileView, MkdirCall } from "../../../src/protocol/file.ts";
+import { catchCodes, hasCode } from "../kernel/error-codes.ts";
 import {
   close,
   closing,
@@ -10,7 +11,7 @@ import {
   openAt,
   statusAt,
 } from "../kernel/openat.ts";
-import { catchCodes, hasCode, mapFileErrors, notAFolder } from "./file-errors.ts";
+import { mapFileErrors, notAFolder } from "./file-errors.ts";
 import { openEntry, openPath, shownOf, type Target } from "./paths.ts";
 import { fileViewOf } from "./view.ts";
 

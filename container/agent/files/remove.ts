@@ -1,6 +1,7 @@
 /** Removes a file, a link, or a folder with all that it holds. A link is removed, never its target. */
 import { chmodSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import { hasCode } from "../kernel/error-codes.ts";
 import {
   close,
   closing,
@@ -15,7 +16,7 @@ import {
   statusAt,
   unlinkAt,
 } from "../kernel/openat.ts";
-import { hasCode, notAFolder } from "./file-errors.ts";
+import { notAFolder } from "./file-errors.ts";
 import { type Entry, openEntry, openNames, openPath, type Target } from "./paths.ts";
 
 /** Returns how many entries were removed. `protectedFolders` cannot be removed. */

@@ -2,11 +2,10 @@
  * Tracks the sockets that scoped tokens opened, by the generation of their token. Revoking a generation closes them, and
  * refuses a socket that arrives later.
  */
-
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentRevoked } from "../../../src/protocol/internal/agent.ts";
 import { agentHeaders } from "../../../src/protocol/internal/agent-wire.ts";
-import { revokedClose } from "../../../src/protocol/internal/socket-names.ts";
+import { revokedClose } from "../../../src/protocol/internal/socket-call.ts";
 import { readJson } from "./body.ts";
 import { readNumberHeader } from "./fields.ts";
 

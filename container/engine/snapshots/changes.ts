@@ -3,7 +3,7 @@
  * snapshots meanwhile. The comparison is a program of its own (changes/main.ts).
  */
 import { fileURLToPath } from "node:url";
-import { type Changes, changesSchema } from "../../../src/protocol/changes.ts";
+import { type Changes, changesSchema } from "../../../src/protocol/checkpoint.ts";
 import { BerthError } from "../../../src/protocol/errors.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { runFileWork } from "../rootfs/file-work.ts";

@@ -4,9 +4,16 @@
  */
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { type LeaseStep, refuseStep } from "./event.ts";
 import { leaseLostFor } from "./hold.ts";
-import type { CallsInFlight, EndedLease, EndReason, Lease, LossReason } from "./lease.ts";
+import {
+  type CallsInFlight,
+  type EndedLease,
+  type EndReason,
+  type Lease,
+  type LeaseStep,
+  type LossReason,
+  refuseStep,
+} from "./lease.ts";
 
 export function releaseLease(
   lease: Lease,

@@ -3,8 +3,7 @@
  */
 import type { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { type LeaseEvent, type LeaseStep, refuseStep } from "./event.ts";
-import type { Lease } from "./lease.ts";
+import { type Lease, type LeaseEvent, type LeaseStep, refuseStep } from "./lease.ts";
 import { leaseLostError } from "./refusals.ts";
 
 export function grantLease(

@@ -3,9 +3,15 @@
  * for the offer of the lease to the first waiter.
  */
 import { limits } from "../../protocol/limits.ts";
-import { type LeaseEvent, type LeaseStep, refuseStep } from "./event.ts";
 import { extendLease, grantLease } from "./hold.ts";
-import type { CallsInFlight, Lease, Waiter } from "./lease.ts";
+import {
+  type CallsInFlight,
+  type Lease,
+  type LeaseEvent,
+  type LeaseStep,
+  refuseStep,
+  type Waiter,
+} from "./lease.ts";
 import { leaseLostError, notGrantedError, queueFullError } from "./refusals.ts";
 
 type Acquire = Extract<LeaseEvent, { type: "acquire" }>;

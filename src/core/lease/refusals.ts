@@ -1,5 +1,5 @@
 /**
- * The errors of leases, with the facts that a caller needs: the holder, since when, until when, and how many wait.
+ * Decides whether a gated call may pass, and writes the errors of leases with the facts that a caller needs.
  */
 import { BerthError, type ErrorFacts } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -86,4 +86,14 @@ export function queueFullError(lease: Lease, holder: string): BerthError | undef
 
 function iso(ms: number): string {
   return new Date(ms).toISOString();
+}
+
+/** Undefined if the call may pass. `token` is the caller's lease token, if it sent one. */
+export function checkLease(lease: Lease, token: string | undefined): BerthError | undefined {
+  const { state, waiters, ended } = lease;
+  if (token !== undefined) {
+    if (state.name === "held" && state.grant.token === token) return undefined;
+    return leaseLostError(ended.findLast((other) => other.token === token)?.reason ?? "unknown");
+  }
+  return state.name === "free" && waiters.length === 0 ? undefined : leaseHeldError(lease);
 }

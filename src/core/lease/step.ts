@@ -2,7 +2,9 @@
  * Steps a lease: applies timeouts, then the event, then offers a free lease to the first waiter. See queue.ts, hold.ts and
  * end.ts for the single events. Calls in flight are an argument.
  */
+
 import { limits } from "../../protocol/limits.ts";
+import { type Deadline, earliest } from "../deadline.ts";
 import {
   closeLease,
   completeDrain,
@@ -11,9 +13,14 @@ import {
   loseLease,
   releaseLease,
 } from "./end.ts";
-import { doneReply, type LeaseEvent, type LeaseStep } from "./event.ts";
 import { pinLease, renewLease } from "./hold.ts";
-import type { CallsInFlight, Lease } from "./lease.ts";
+import {
+  type CallsInFlight,
+  doneReply,
+  type Lease,
+  type LeaseEvent,
+  type LeaseStep,
+} from "./lease.ts";
 import { acquireLease, dropExpiredWaiters, removeWaiter } from "./queue.ts";
 
 export function stepLease(
@@ -89,4 +96,20 @@ function offerLease(lease: Lease, now: number, inFlight: CallsInFlight): Lease {
   if (lease.state.name !== "free" || lease.waiters.length === 0 || inFlight.others > 0)
     return lease;
   return { ...lease, state: { name: "offered", until: now + limits.leaseOfferMs } };
+}
+
+export function leaseDeadline(lease: Lease, inFlight: CallsInFlight): Deadline | undefined {
+  const { state, waiters } = lease;
+  const all: Deadline[] = [];
+  if (state.name === "offered") all.push({ at: state.until, why: "offer timeout" });
+  if (state.name === "draining") all.push({ at: state.until, why: "drain timeout" });
+  if (state.name === "held" && state.pinned === undefined && inFlight.own === 0) {
+    all.push({ at: state.expiresAt, why: "lease expiry" });
+    if (state.useBy !== undefined) all.push({ at: state.useBy, why: "first-use timeout" });
+  }
+  for (const [at, waiter] of waiters.entries()) {
+    if (at === 0 && state.name === "offered") continue;
+    all.push({ at: Math.min(waiter.until, waiter.pollBy), why: "waiter timeout" });
+  }
+  return earliest(all);
 }

@@ -2,7 +2,7 @@
  * Limits how many of a member's changed paths are stored, because a row has a maximum size and all members together make
  * up one response. The counts are always complete.
  */
-import type { Changes } from "../../protocol/changes.ts";
+import type { Changes } from "../../protocol/checkpoint.ts";
 import { limits } from "../../protocol/limits.ts";
 
 const kinds = ["added", "modified", "deleted"] as const;

@@ -2,7 +2,7 @@
  * Describes what a plan stores: its members, who is joining or leaving, and the one open run. All of it is rows.
  * See membership.ts and run.ts for the transitions.
  */
-import type { Changes } from "../../protocol/changes.ts";
+import type { Changes } from "../../protocol/checkpoint.ts";
 import type { CommitMode, Failure, MemberOutcome } from "../../protocol/plan.ts";
 
 export type Member = {

@@ -2,9 +2,10 @@
  * Describes what an object stores about its sandbox: the spec, which never changes, and the state, a union whose variants
  * carry their own facts. See step.ts for the transitions.
  */
-import type { Isolation } from "../../protocol/fields/isolation.ts";
+
 import type { Client, Scope } from "../../protocol/fields/scope.ts";
 import type { Size } from "../../protocol/fields/size.ts";
+import type { Isolation } from "../../protocol/health.ts";
 import type { FailReason, Network, OnIdle } from "../../protocol/sandbox.ts";
 
 /** What `create` was called with. */

@@ -1,7 +1,7 @@
 /** The Durable Object of one plan. The Worker has looked the plan's name up in the Directory before it calls. */
 import { DurableObject } from "cloudflare:workers";
 import type { Env } from "../../config.ts";
-import type { PlanIdentity } from "../../core/plan/lifetime.ts";
+import type { PlanIdentity } from "../../core/plan/membership.ts";
 import type { Disposition } from "../../core/plan/record.ts";
 import { planView } from "../../core/plan/view.ts";
 import type { LeaseView } from "../../protocol/lease.ts";

@@ -2,8 +2,13 @@
  * Sends one request of a plan and applies its result. Throws if the outcome is unknown, so that the request is sent again;
  * returns true if the receiver said that its work continues. Results of earlier runs change nothing.
  */
-import { completePlanRemoval } from "../../core/plan/lifetime.ts";
-import { completeEnd, completeJoin, completeLeave, failJoin } from "../../core/plan/membership.ts";
+import {
+  completeEnd,
+  completeJoin,
+  completeLeave,
+  completePlanRemoval,
+  failJoin,
+} from "../../core/plan/membership.ts";
 import type { MembershipRequest, RunRequest } from "../../core/plan/pending.ts";
 import type { PlanRecord } from "../../core/plan/record.ts";
 import { failureOf, type RunEvent, stepRun } from "../../core/plan/run.ts";

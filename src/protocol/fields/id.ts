@@ -1,5 +1,5 @@
 /**
- * The form of sandbox ids and of incarnations. Only the Worker has the secret for the MAC in an id.
+ * The form of sandbox ids, of incarnations and of idempotency keys. Only the Worker has the secret for the MAC in an id.
  */
 import { z } from "zod";
 
@@ -12,3 +12,9 @@ export const sandboxIdSchema = z
   .string()
   .regex(sandboxIdPattern)
   .meta({ id: "SandboxId", example: "k3v9q2m7x1c5b8n4tq0w8e2r" });
+
+export const idempotencyHeader = "idempotency-key";
+
+export const idempotencyKeySchema = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,255}$/, "must be 1 to 255 printable characters without spaces");

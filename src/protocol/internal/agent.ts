@@ -6,7 +6,7 @@
 import { z } from "zod";
 import { execCallSchema } from "../exec.ts";
 import { envSchema } from "../fields/env.ts";
-import { isolationSchema } from "../fields/isolation.ts";
+import { isolationSchema } from "../health.ts";
 import { limits } from "../limits.ts";
 import { handleSchema, processCallSchema } from "../process.ts";
 import { sessionCallSchema, sessionExecCallSchema } from "../session.ts";

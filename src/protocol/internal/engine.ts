@@ -6,7 +6,7 @@
 import { z } from "zod";
 import { envSchema } from "../fields/env.ts";
 import { sandboxIdSchema } from "../fields/id.ts";
-import { isolationSchema } from "../fields/isolation.ts";
+import { isolationSchema } from "../health.ts";
 import { limits } from "../limits.ts";
 
 export const enginePaths = {

@@ -1,6 +1,6 @@
 /**
- * The headers with which the Worker passes WebSockets and port requests to an object, because RPC cannot carry them.
- * The Worker overwrites headers of these names that a caller sends.
+ * How a WebSocket or a port request reaches an object. Browsers cannot set headers, so subprotocols carry what a header
+ * would. RPC cannot carry either, so the Worker passes them with headers, which it overwrites if a caller sends them.
  */
 import type { AcquireCall } from "../lease.ts";
 import type { Caller } from "../rights.ts";
@@ -31,3 +31,14 @@ type TerminalSocket = {
 };
 
 export type SocketCall = CallerOrTicket & (LeaseSocket | TerminalSocket);
+
+/** Prefix of a connect ticket. */
+export const ticketProtocol = "berth.ticket.";
+
+export const leaseProtocol = "berth.lease.v1";
+
+/** How a WebSocket is closed when the token that opened it is revoked. */
+export const revokedClose = { code: 4401, reason: "revoked" } as const;
+
+/** Followed by the token of the lease of a lost connection, instead of a header. */
+export const leaseTokenProtocol = "berth.lease.token.";

@@ -1,15 +1,9 @@
 /**
- * Rows of the verbs on events, tokens and connect tickets of a sandbox.
+ * Rows of the verbs on events, tokens, connect tickets and ports of a sandbox. An open port has an address of its own.
  */
-import { type Schemas, sandboxPath, type VerbRow } from "./row.ts";
+import { response, type Schemas, sandboxPath, type VerbRow } from "./row.ts";
 
-export const accessRows = ({
-  connectTicketSchema,
-  eventsQuerySchema,
-  eventsSchema,
-  tokenCallSchema,
-  tokenSchema,
-}: Schemas) =>
+export const accessRows = (schemas: Schemas) =>
   ({
     listEvents: {
       method: "GET",
@@ -18,13 +12,12 @@ export const accessRows = ({
       summary: "List the events of a sandbox in order, or follow them",
       example: { query: { after: 120, limit: 50 } },
       right: "read",
-      query: eventsQuerySchema,
+      query: schemas.eventsQuerySchema,
       responses: {
-        200: {
-          schema: eventsSchema,
-          meaning:
-            "JSON. With `follow=1` server-sent events until the sandbox is destroyed; the last one is `over`.",
-        },
+        200: response(
+          schemas.eventsSchema,
+          "JSON. With `follow=1` server-sent events until the sandbox is destroyed; the last one is `over`.",
+        ),
       },
       errors: ["too_many"],
     },
@@ -34,8 +27,8 @@ export const accessRows = ({
       summary: "Create a token for this sandbox with some of the rights",
       example: { body: { rights: ["read", "exec"], ttlMs: 3_600_000 } },
       right: "key",
-      body: tokenCallSchema,
-      responses: { 201: { schema: tokenSchema, meaning: "The token is shown only once." } },
+      body: schemas.tokenCallSchema,
+      responses: { 201: response(schemas.tokenSchema, "The token is shown only once.") },
     },
     revokeTokens: {
       method: "DELETE",
@@ -44,7 +37,7 @@ export const accessRows = ({
       right: "key",
       needs: "admin",
       repeatable: true,
-      responses: { 204: { schema: "none", meaning: "No token of this sandbox is valid now." } },
+      responses: { 204: response("none", "No token of this sandbox is valid now.") },
     },
     createTicket: {
       method: "POST",
@@ -53,9 +46,40 @@ export const accessRows = ({
       description:
         "A ticket is valid once, for a minute, with the rights of its creator. Browsers need it because they cannot set headers of a WebSocket.",
       right: ["lease", "terminal"],
-      responses: {
-        201: { schema: connectTicketSchema, meaning: "The ticket is shown only once." },
-      },
+      responses: { 201: response(schemas.connectTicketSchema, "The ticket is shown only once.") },
       errors: ["too_many"],
+    },
+  }) as const satisfies Record<string, VerbRow>;
+
+const all = `${sandboxPath}/ports` as const;
+
+export const portRows = (schemas: Schemas) =>
+  ({
+    openPort: {
+      method: "POST",
+      path: all,
+      summary: "Open a port: create an address that leads to a server in the sandbox",
+      description: "Opening an open port again replaces its address.",
+      example: { body: { port: 8000 } },
+      right: "lifecycle",
+      body: schemas.portCallSchema,
+      responses: { 201: response(schemas.portSchema, "The address is shown only once.") },
+      errors: ["too_many"],
+    },
+    listPorts: {
+      method: "GET",
+      path: all,
+      call: "ports",
+      summary: "List the open ports, without their addresses",
+      right: "read",
+      responses: { 200: response(schemas.portsSchema, "All open ports.") },
+    },
+    closePort: {
+      method: "DELETE",
+      path: `${all}/:port`,
+      summary: "Close a port and end its address",
+      right: "lifecycle",
+      responses: { 204: response("none", "Closed.") },
+      errors: ["sandbox_destroyed"],
     },
   }) as const satisfies Record<string, VerbRow>;

@@ -3,18 +3,13 @@
  */
 import type { ErrorCode } from "../error-codes.ts";
 import { limits } from "../limits.ts";
-import { type Schemas, sandboxPath, type VerbRow } from "./row.ts";
+import { response, type Schemas, sandboxPath, type VerbRow } from "./row.ts";
 
 const all = `${sandboxPath}/checkpoints` as const;
 const single = `${all}/:checkpoint` as const;
 const checkpointErrors: ErrorCode[] = ["sandbox_destroyed", "checkpoint_expired"];
 
-export const checkpointRows = ({
-  checkpointCallSchema,
-  checkpointSchema,
-  checkpointsSchema,
-  sandboxSchema,
-}: Schemas) =>
+export const checkpointRows = (schemas: Schemas) =>
   ({
     makeCheckpoint: {
       method: "POST",
@@ -24,10 +19,10 @@ export const checkpointRows = ({
       example: { body: { name: "before-upgrade" } },
       right: "lifecycle",
       gated: true,
-      body: checkpointCallSchema,
+      body: schemas.checkpointCallSchema,
       optionalBody: true,
       responseMs: limits.snapshotTimeoutMs,
-      responses: { 201: { schema: checkpointSchema, meaning: "Saved completely." } },
+      responses: { 201: response(schemas.checkpointSchema, "Saved completely.") },
       errors: ["not_running", "too_many", "unsupported", "disk_full"],
     },
     listCheckpoints: {
@@ -36,7 +31,7 @@ export const checkpointRows = ({
       call: "checkpoints",
       summary: "List the checkpoints, newest first",
       right: "read",
-      responses: { 200: { schema: checkpointsSchema, meaning: "All checkpoints." } },
+      responses: { 200: response(schemas.checkpointsSchema, "All checkpoints.") },
     },
     getCheckpoint: {
       method: "GET",
@@ -44,7 +39,7 @@ export const checkpointRows = ({
       call: "checkpoint",
       summary: "Get one checkpoint",
       right: "read",
-      responses: { 200: { schema: checkpointSchema, meaning: "The checkpoint." } },
+      responses: { 200: response(schemas.checkpointSchema, "The checkpoint.") },
       errors: checkpointErrors,
     },
     removeCheckpoint: {
@@ -52,7 +47,7 @@ export const checkpointRows = ({
       path: single,
       summary: "Remove a checkpoint",
       right: "lifecycle",
-      responses: { 200: { schema: checkpointSchema, meaning: "The checkpoint that was removed." } },
+      responses: { 200: response(schemas.checkpointSchema, "The checkpoint that was removed.") },
       errors: [...checkpointErrors, "checkpoint_in_use"],
     },
     restoreCheckpoint: {
@@ -65,7 +60,7 @@ export const checkpointRows = ({
       gated: true,
       responseMs: limits.snapshotTimeoutMs,
       responses: {
-        200: { schema: sandboxSchema, meaning: "Running with these files, or still starting." },
+        200: response(schemas.sandboxSchema, "Running with these files, or still starting."),
       },
       errors: [...checkpointErrors, "disk_full", "start_failed"],
     },

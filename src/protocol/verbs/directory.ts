@@ -1,15 +1,9 @@
 /**
  * Rows of the verbs over all sandboxes of a tenant.
  */
-import type { Schemas, VerbRow } from "./row.ts";
+import { response, type Schemas, type VerbRow } from "./row.ts";
 
-export const directoryRows = ({
-  countsSchema,
-  eventsQuerySchema,
-  sandboxesQuerySchema,
-  sandboxesSchema,
-  tenantEventsSchema,
-}: Schemas) =>
+export const directoryRows = (schemas: Schemas) =>
   ({
     listSandboxes: {
       method: "GET",
@@ -21,8 +15,8 @@ export const directoryRows = ({
       example: { query: { state: "running,paused", limit: 20 } },
       right: "key",
       needs: "read",
-      query: sandboxesQuerySchema,
-      responses: { 200: { schema: sandboxesSchema, meaning: "One page of sandboxes." } },
+      query: schemas.sandboxesQuerySchema,
+      responses: { 200: response(schemas.sandboxesSchema, "One page of sandboxes.") },
     },
     countSandboxes: {
       method: "GET",
@@ -31,7 +25,7 @@ export const directoryRows = ({
       summary: "Count sandboxes by state",
       right: "key",
       needs: "read",
-      responses: { 200: { schema: countsSchema, meaning: "The counts of the directory." } },
+      responses: { 200: response(schemas.countsSchema, "The counts of the directory.") },
     },
     listTenantEvents: {
       method: "GET",
@@ -41,12 +35,9 @@ export const directoryRows = ({
       example: { query: { after: 120, limit: 50 } },
       right: "key",
       needs: "read",
-      query: eventsQuerySchema,
+      query: schemas.eventsQuerySchema,
       responses: {
-        200: {
-          schema: tenantEventsSchema,
-          meaning: "JSON, or server-sent events with `follow=1`.",
-        },
+        200: response(schemas.tenantEventsSchema, "JSON, or server-sent events with `follow=1`."),
       },
       errors: ["too_many"],
     },

@@ -3,7 +3,7 @@
  */
 import type { ErrorCode } from "../error-codes.ts";
 import { limits } from "../limits.ts";
-import { type Schemas, sandboxPath, type VerbRow } from "./row.ts";
+import { response, type Schemas, sandboxPath, type VerbRow } from "./row.ts";
 
 const all = `${sandboxPath}/files` as const;
 const archive = `${sandboxPath}/archive` as const;
@@ -18,21 +18,7 @@ const writeErrors: ErrorCode[] = [...fileErrors, "disk_full", "too_many"];
 const relativePaths =
   "A relative path is below /workspace, or below the current folder of `session`.";
 
-export const fileRows = ({
-  archiveQuerySchema,
-  cloneCallSchema,
-  fileQuerySchema,
-  fileSchema,
-  filesSchema,
-  listQuerySchema,
-  mkdirCallSchema,
-  moveCallSchema,
-  putQuerySchema,
-  removedSchema,
-  removeQuerySchema,
-  unpackedSchema,
-  watchQuerySchema,
-}: Schemas) =>
+export const fileRows = (schemas: Schemas) =>
   ({
     readFile: {
       method: "GET",
@@ -42,10 +28,10 @@ export const fileRows = ({
       example: { query: { path: "app/log.txt" } },
       right: "files",
       agent: true,
-      query: fileQuerySchema,
+      query: schemas.fileQuerySchema,
       responses: {
-        200: { schema: "stream", meaning: "The whole file." },
-        206: { schema: "stream", meaning: "The range that `Content-Range` names." },
+        200: response("stream", "The whole file."),
+        206: response("stream", "The range that `Content-Range` names."),
       },
       errors: [...fileErrors, "bad_range"],
     },
@@ -58,12 +44,12 @@ export const fileRows = ({
       right: "files",
       gated: true,
       agent: true,
-      query: putQuerySchema,
+      query: schemas.putQuerySchema,
       body: "bytes",
       responseMs: limits.uploadMs,
       responses: {
-        200: { schema: fileSchema, meaning: "Replaced." },
-        201: { schema: fileSchema, meaning: "Created." },
+        200: response(schemas.fileSchema, "Replaced."),
+        201: response(schemas.fileSchema, "Created."),
       },
       errors: [...writeErrors, "file_changed"],
     },
@@ -76,10 +62,10 @@ export const fileRows = ({
       right: "files",
       gated: true,
       agent: true,
-      query: removeQuerySchema,
+      query: schemas.removeQuerySchema,
       argument: "path",
       responseMs: limits.fileCallMs,
-      responses: { 200: { schema: removedSchema, meaning: "Removed." } },
+      responses: { 200: response(schemas.removedSchema, "Removed.") },
       errors: [...writeErrors, "not_empty"],
     },
     statFile: {
@@ -91,10 +77,10 @@ export const fileRows = ({
       example: { query: { path: "app/config.json" } },
       right: "files",
       agent: true,
-      query: fileQuerySchema,
+      query: schemas.fileQuerySchema,
       argument: "path",
       responseMs: limits.fileCallMs,
-      responses: { 200: { schema: fileSchema, meaning: "What is at the path now." } },
+      responses: { 200: response(schemas.fileSchema, "What is at the path now.") },
       errors: pathErrors,
     },
     listFiles: {
@@ -104,9 +90,9 @@ export const fileRows = ({
       example: { query: { path: "app", depth: 2 } },
       right: "files",
       agent: true,
-      query: listQuerySchema,
+      query: schemas.listQuerySchema,
       responseMs: limits.fileCallMs,
-      responses: { 200: { schema: filesSchema, meaning: "Ordered by the bytes of the names." } },
+      responses: { 200: response(schemas.filesSchema, "Ordered by the bytes of the names.") },
       errors: [...pathErrors, "too_many"],
     },
     watchFiles: {
@@ -116,14 +102,13 @@ export const fileRows = ({
       example: { query: { path: "app", recursive: "1" } },
       right: "files",
       agent: true,
-      query: watchQuerySchema,
+      query: schemas.watchQuerySchema,
       responseMs: limits.fileCallMs,
       responses: {
-        200: {
-          schema: "stream",
-          meaning:
-            "Server-sent events `ready`, `change` with `changes`, `overflow` (changes were lost: list the folder again), `gone` and `error`.",
-        },
+        200: response(
+          "stream",
+          "Server-sent events `ready`, `change` with `changes`, `overflow` (changes were lost: list the folder again), `gone` and `error`.",
+        ),
       },
       errors: [...pathErrors, "too_many"],
     },
@@ -138,11 +123,11 @@ export const fileRows = ({
       right: "files",
       gated: true,
       agent: true,
-      body: mkdirCallSchema,
+      body: schemas.mkdirCallSchema,
       responseMs: limits.fileCallMs,
       responses: {
-        200: { schema: fileSchema, meaning: "It existed." },
-        201: { schema: fileSchema, meaning: "Created." },
+        200: response(schemas.fileSchema, "It existed."),
+        201: response(schemas.fileSchema, "Created."),
       },
       errors: [...writeErrors, "file_exists"],
     },
@@ -156,9 +141,9 @@ export const fileRows = ({
       right: "files",
       gated: true,
       agent: true,
-      body: moveCallSchema,
+      body: schemas.moveCallSchema,
       responseMs: limits.fileCallMs,
-      responses: { 200: { schema: fileSchema, meaning: "The file at its new path." } },
+      responses: { 200: response(schemas.fileSchema, "The file at its new path.") },
       errors: [...writeErrors, "file_exists", "not_empty"],
     },
     downloadArchive: {
@@ -169,8 +154,8 @@ export const fileRows = ({
       example: { query: { path: "app" } },
       right: "files",
       agent: true,
-      query: archiveQuerySchema,
-      responses: { 200: { schema: "stream", meaning: "The archive; `Content-Type` says which." } },
+      query: schemas.archiveQuerySchema,
+      responses: { 200: response("stream", "The archive; `Content-Type` says which.") },
       errors: [...pathErrors, "unsupported_type", "too_many"],
     },
     uploadArchive: {
@@ -182,10 +167,10 @@ export const fileRows = ({
       right: "files",
       gated: true,
       agent: true,
-      query: archiveQuerySchema,
+      query: schemas.archiveQuerySchema,
       body: "bytes",
       responseMs: limits.uploadMs,
-      responses: { 200: { schema: unpackedSchema, meaning: "Unpacked completely." } },
+      responses: { 200: response(schemas.unpackedSchema, "Unpacked completely.") },
       errors: [...writeErrors, "bad_archive", "file_exists"],
     },
     cloneRepository: {
@@ -197,13 +182,10 @@ export const fileRows = ({
       right: "files",
       gated: true,
       agent: true,
-      body: cloneCallSchema,
+      body: schemas.cloneCallSchema,
       responseMs: limits.fileCallMs,
       responses: {
-        200: {
-          schema: "stream",
-          meaning: "Server-sent events `progress`, then `done` or `error`.",
-        },
+        200: response("stream", "Server-sent events `progress`, then `done` or `error`."),
       },
       errors: [...writeErrors, "file_exists", "not_empty", "clone_failed", "unsupported"],
     },

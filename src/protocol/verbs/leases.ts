@@ -1,20 +1,11 @@
 /**
  * Rows of the verbs on the lease of a sandbox.
  */
-import { leaseErrors, type Schemas, sandboxPath, type VerbRow } from "./row.ts";
+import { leaseErrors, response, type Schemas, sandboxPath, type VerbRow } from "./row.ts";
 
 const lease = `${sandboxPath}/lease` as const;
 
-export const leaseRows = ({
-  acquireCallSchema,
-  connectLeaseQuerySchema,
-  leaseQueuedSchema,
-  leaseReleasedSchema,
-  leaseSchema,
-  leaseStateSchema,
-  releaseQuerySchema,
-  renewCallSchema,
-}: Schemas) =>
+export const leaseRows = (schemas: Schemas) =>
   ({
     acquireLease: {
       method: "POST",
@@ -24,13 +15,13 @@ export const leaseRows = ({
         "The lease is the exclusive right to change the sandbox for a while. Repeat a queued call with its `ticket` to keep the position in the queue.",
       example: { body: { holder: "ci", ttlMs: 60_000, waitMs: 20_000 } },
       right: "lease",
-      body: acquireCallSchema,
+      body: schemas.acquireCallSchema,
       optionalBody: true,
       // With a ticket it is the same place in the queue, or the same lease.
       repeatable: ({ ticket }) => ticket !== undefined,
       responses: {
-        201: { schema: leaseSchema, meaning: "Granted." },
-        202: { schema: leaseQueuedSchema, meaning: "Queued: repeat the call with the ticket." },
+        201: response(schemas.leaseSchema, "Granted."),
+        202: response(schemas.leaseQueuedSchema, "Queued: repeat the call with the ticket."),
       },
       errors: [...leaseErrors, "queue_full"],
     },
@@ -41,8 +32,8 @@ export const leaseRows = ({
       description: "The header `Berth-Lease` carries the token of the lease.",
       example: { body: { ttlMs: 60_000 } },
       right: "lease",
-      body: renewCallSchema,
-      responses: { 200: { schema: leaseSchema, meaning: "Renewed." } },
+      body: schemas.renewCallSchema,
+      responses: { 200: response(schemas.leaseSchema, "Renewed.") },
       errors: ["lease_lost"],
     },
     releaseLease: {
@@ -53,12 +44,12 @@ export const leaseRows = ({
         "The holder sends the token in the header `Berth-Lease`. `?break=true&reason=…` takes the lease from its holder and needs the right `admin`.",
       example: { query: { break: "1", reason: "the job hangs" } },
       right: "lease",
-      query: releaseQuerySchema,
+      query: schemas.releaseQuerySchema,
       responses: {
-        200: {
-          schema: leaseReleasedSchema,
-          meaning: "Free, or `draining`: free when the holder's work has ended.",
-        },
+        200: response(
+          schemas.leaseReleasedSchema,
+          "Free, or `draining`: free when the holder's work has ended.",
+        ),
       },
       errors: ["sandbox_destroyed", "lease_busy", "lease_lost"],
     },
@@ -68,7 +59,7 @@ export const leaseRows = ({
       call: "lease",
       summary: "Show who holds the lease, until when, and who waits for it",
       right: "read",
-      responses: { 200: { schema: leaseStateSchema, meaning: "The lease now." } },
+      responses: { 200: response(schemas.leaseStateSchema, "The lease now.") },
     },
     connectLease: {
       method: "GET",
@@ -78,7 +69,7 @@ export const leaseRows = ({
         "Sends the frames `queued`, `granted` and `lost`. Closing the WebSocket releases the lease.",
       example: { query: { holder: "ci" } },
       right: "lease",
-      query: connectLeaseQuerySchema,
+      query: schemas.connectLeaseQuerySchema,
       responses: {},
       errors: ["sandbox_destroyed", "upgrade_required"],
     },

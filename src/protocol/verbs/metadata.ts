@@ -1,11 +1,11 @@
 /**
  * Rows of the verbs on the metadata of a sandbox.
  */
-import { type Schemas, sandboxPath, type VerbRow } from "./row.ts";
+import { response, type Schemas, sandboxPath, type VerbRow } from "./row.ts";
 
 const metadata = `${sandboxPath}/metadata` as const;
 
-export const metadataRows = ({ metadataAnswerSchema, metadataPatchSchema }: Schemas) =>
+export const metadataRows = (schemas: Schemas) =>
   ({
     getMetadata: {
       method: "GET",
@@ -14,7 +14,7 @@ export const metadataRows = ({ metadataAnswerSchema, metadataPatchSchema }: Sche
       summary: "Get the metadata and its version",
       right: "read",
       responses: {
-        200: { schema: metadataAnswerSchema, meaning: "The header `ETag` has the version too." },
+        200: response(schemas.metadataAnswerSchema, "The header `ETag` has the version too."),
       },
     },
     patchMetadata: {
@@ -25,10 +25,8 @@ export const metadataRows = ({ metadataAnswerSchema, metadataPatchSchema }: Sche
         "`null` and the empty string remove a key. With `If-Match` only this version is changed.",
       example: { body: { owner: "ci", stage: null } },
       right: "lifecycle",
-      body: metadataPatchSchema,
-      responses: {
-        200: { schema: metadataAnswerSchema, meaning: "The metadata after the change." },
-      },
+      body: schemas.metadataPatchSchema,
+      responses: { 200: response(schemas.metadataAnswerSchema, "The metadata after the change.") },
       errors: ["version_mismatch"],
     },
     replaceMetadata: {
@@ -38,10 +36,8 @@ export const metadataRows = ({ metadataAnswerSchema, metadataPatchSchema }: Sche
       description: "Needs `If-Match` with the version that is replaced.",
       example: { body: { owner: "ci" } },
       right: "lifecycle",
-      body: metadataPatchSchema,
-      responses: {
-        200: { schema: metadataAnswerSchema, meaning: "The metadata after the change." },
-      },
+      body: schemas.metadataPatchSchema,
+      responses: { 200: response(schemas.metadataAnswerSchema, "The metadata after the change.") },
       errors: ["version_mismatch", "precondition_required"],
     },
   }) as const satisfies Record<string, VerbRow>;

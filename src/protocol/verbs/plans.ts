@@ -1,21 +1,18 @@
 /**
  * Rows of the verbs on plans.
  */
-import type { Schemas, VerbRow } from "./row.ts";
+import { response, type Schemas, type VerbRow } from "./row.ts";
 
 const all = "/v1/plans";
 const plan = `${all}/:plan` as const;
 const member = `${plan}/sandboxes/:key` as const;
 
 const runResponses = ({ commitSchema }: Schemas) => ({
-  200: {
-    schema: commitSchema,
-    meaning: "The run has ended; `outcome` says how, for each member too.",
-  },
-  202: {
-    schema: commitSchema,
-    meaning: "The run continues by itself: GET …/commits/:n?waitMs= waits for its end.",
-  },
+  200: response(commitSchema, "The run has ended; `outcome` says how, for each member too."),
+  202: response(
+    commitSchema,
+    "The run continues by itself: GET …/commits/:n?waitMs= waits for its end.",
+  ),
 });
 
 export const planRows = (schemas: Schemas) =>
@@ -29,7 +26,7 @@ export const planRows = (schemas: Schemas) =>
       right: "key",
       needs: "read",
       query: schemas.plansQuerySchema,
-      responses: { 200: { schema: schemas.plansSchema, meaning: "One page of plans." } },
+      responses: { 200: response(schemas.plansSchema, "One page of plans.") },
     },
     putPlan: {
       method: "PUT",
@@ -40,8 +37,8 @@ export const planRows = (schemas: Schemas) =>
       needs: "lifecycle",
       body: schemas.planCallSchema,
       responses: {
-        201: { schema: schemas.planSchema, meaning: "Created." },
-        200: { schema: schemas.planSchema, meaning: "It existed." },
+        201: response(schemas.planSchema, "Created."),
+        200: response(schemas.planSchema, "It existed."),
       },
       errors: ["too_many"],
     },
@@ -51,7 +48,7 @@ export const planRows = (schemas: Schemas) =>
       summary: "Get a plan with its members, the run in progress and the last run",
       right: "key",
       needs: "read",
-      responses: { 200: { schema: schemas.planSchema, meaning: "The plan now." } },
+      responses: { 200: response(schemas.planSchema, "The plan now.") },
     },
     removePlan: {
       method: "DELETE",
@@ -62,7 +59,7 @@ export const planRows = (schemas: Schemas) =>
       right: "key",
       needs: "lifecycle",
       query: schemas.planEndQuerySchema,
-      responses: { 200: { schema: schemas.planSchema, meaning: "The plan that was removed." } },
+      responses: { 200: response(schemas.planSchema, "The plan that was removed.") },
       errors: ["plan_busy", "lease_held"],
     },
     putMember: {
@@ -75,8 +72,8 @@ export const planRows = (schemas: Schemas) =>
       needs: "lifecycle",
       body: schemas.memberCallSchema,
       responses: {
-        201: { schema: schemas.memberSchema, meaning: "Added." },
-        200: { schema: schemas.memberSchema, meaning: "It was a member before." },
+        201: response(schemas.memberSchema, "Added."),
+        200: response(schemas.memberSchema, "It was a member before."),
       },
       errors: [
         "plan_busy",
@@ -96,7 +93,7 @@ export const planRows = (schemas: Schemas) =>
       right: "key",
       needs: "lifecycle",
       query: schemas.memberEndQuerySchema,
-      responses: { 200: { schema: schemas.memberSchema, meaning: "The member that was removed." } },
+      responses: { 200: response(schemas.memberSchema, "The member that was removed.") },
       errors: ["plan_busy", "lease_held"],
     },
     commitPlan: {
@@ -139,7 +136,7 @@ export const planRows = (schemas: Schemas) =>
       right: "key",
       needs: "read",
       query: schemas.commitsQuerySchema,
-      responses: { 200: { schema: schemas.commitsSchema, meaning: "One page, without members." } },
+      responses: { 200: response(schemas.commitsSchema, "One page, without members.") },
     },
     getCommit: {
       method: "GET",

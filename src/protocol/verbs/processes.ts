@@ -3,7 +3,14 @@
  */
 import type { ErrorCode } from "../error-codes.ts";
 import { limits } from "../limits.ts";
-import { type Schemas, sandboxPath, slowResponse, startErrors, type VerbRow } from "./row.ts";
+import {
+  response,
+  type Schemas,
+  sandboxPath,
+  slowResponse,
+  startErrors,
+  type VerbRow,
+} from "./row.ts";
 
 const all = `${sandboxPath}/processes` as const;
 const single = `${all}/:process` as const;
@@ -11,18 +18,7 @@ const single = `${all}/:process` as const;
 /** In a session too. */
 export const startProcessErrors: ErrorCode[] = [...startErrors, "name_taken"];
 
-export const processRows = ({
-  logsQuerySchema,
-  processCallSchema,
-  processesQuerySchema,
-  processesSchema,
-  processSchema,
-  signalCallSchema,
-  stdinQuerySchema,
-  stdinTakenSchema,
-  waitedSchema,
-  waitQuerySchema,
-}: Schemas) =>
+export const processRows = (schemas: Schemas) =>
   ({
     startProcess: {
       method: "POST",
@@ -34,8 +30,8 @@ export const processRows = ({
       gated: true,
       idempotent: true,
       agent: true,
-      body: processCallSchema,
-      responses: { 201: { schema: processSchema, meaning: "Started." } },
+      body: schemas.processCallSchema,
+      responses: { 201: response(schemas.processSchema, "Started.") },
       errors: startProcessErrors,
     },
     listProcesses: {
@@ -48,8 +44,8 @@ export const processRows = ({
       right: "read",
       agent: true,
       whenStopped: "empty list",
-      query: processesQuerySchema,
-      responses: { 200: { schema: processesSchema, meaning: "Empty if no container runs." } },
+      query: schemas.processesQuerySchema,
+      responses: { 200: response(schemas.processesSchema, "Empty if no container runs.") },
     },
     getProcess: {
       method: "GET",
@@ -58,7 +54,7 @@ export const processRows = ({
       summary: "Get one process",
       right: "read",
       agent: true,
-      responses: { 200: { schema: processSchema, meaning: "The process now." } },
+      responses: { 200: response(schemas.processSchema, "The process now.") },
     },
     endProcess: {
       method: "DELETE",
@@ -67,7 +63,7 @@ export const processRows = ({
       right: "exec",
       gated: true,
       agent: true,
-      responses: { 200: { schema: processSchema, meaning: "Ended." } },
+      responses: { 200: response(schemas.processSchema, "Ended.") },
     },
     processLogs: {
       method: "GET",
@@ -78,13 +74,12 @@ export const processRows = ({
       example: { query: { after: 0, follow: "1" } },
       right: "read",
       agent: true,
-      query: logsQuerySchema,
+      query: schemas.logsQuerySchema,
       responses: {
-        200: {
-          schema: "stream",
-          meaning:
-            "Events `output` (their `id` is the cursor), `truncated`, `exit` and `error`; or bytes, with the offset of the first one in the header `berth-offset`.",
-        },
+        200: response(
+          "stream",
+          "Events `output` (their `id` is the cursor), `truncated`, `exit` and `error`; or bytes, with the offset of the first one in the header `berth-offset`.",
+        ),
       },
       errors: ["too_many"],
     },
@@ -96,9 +91,9 @@ export const processRows = ({
       example: { query: { for: "port:3000", timeoutMs: 30_000 } },
       right: "read",
       agent: true,
-      query: waitQuerySchema,
+      query: schemas.waitQuerySchema,
       responses: {
-        200: { schema: waitedSchema, meaning: `The condition was met or not. ${slowResponse}` },
+        200: response(schemas.waitedSchema, `The condition was met or not. ${slowResponse}`),
       },
       errors: ["too_many"],
     },
@@ -111,12 +106,12 @@ export const processRows = ({
       right: "exec",
       gated: true,
       agent: true,
-      query: stdinQuerySchema,
+      query: schemas.stdinQuerySchema,
       body: "bytes",
       bodyBytesMax: limits.processStdinBytesMax,
       repeatable: ({ offset }) => offset !== undefined,
       responseMs: limits.processStdinWaitMs + limits.agentHeadersMs,
-      responses: { 200: { schema: stdinTakenSchema, meaning: "How much was accepted so far." } },
+      responses: { 200: response(schemas.stdinTakenSchema, "How much was accepted so far.") },
       errors: ["body_timeout", "stdin_gap", "too_large", "unsupported_type", "unavailable"],
     },
     signalProcess: {
@@ -127,8 +122,8 @@ export const processRows = ({
       right: "exec",
       gated: true,
       agent: true,
-      body: signalCallSchema,
+      body: schemas.signalCallSchema,
       argument: "signal",
-      responses: { 200: { schema: processSchema, meaning: "The signal was sent." } },
+      responses: { 200: response(schemas.processSchema, "The signal was sent.") },
     },
   }) as const satisfies Record<string, VerbRow>;

@@ -6,7 +6,7 @@ import type { ErrorCode } from "../error-codes.ts";
 import type { Right } from "../rights.ts";
 
 /** The module of all schemas. Rows take it as an argument, so that the SDK can have rows without the schema library. */
-export type Schemas = typeof import("../schemas.ts");
+export type Schemas = typeof import("./schemas.ts");
 
 /** `stream`: bytes or server-sent events. `none`: an empty body. */
 export type ResponseBody = z.ZodType | "stream" | "none";
@@ -65,6 +65,10 @@ export const leaseErrors: ErrorCode[] = [
 
 /** For verbs that start a program. */
 export const startErrors: ErrorCode[] = ["bad_cwd", "not_running", "start_failed", "too_many"];
+
+export function response<Schema extends ResponseBody>(schema: Schema, meaning: string) {
+  return { schema, meaning };
+}
 
 export const sandboxPath = "/v1/sandboxes/:id";
 

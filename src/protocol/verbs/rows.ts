@@ -1,14 +1,13 @@
 /**
  * All rows of the table of verbs, as a function of the schemas: the Worker builds it with them, the SDK without.
  */
-import { accessRows } from "./access.ts";
+import { accessRows, portRows } from "./access.ts";
 import { checkpointRows } from "./checkpoints.ts";
 import { directoryRows } from "./directory.ts";
 import { fileRows } from "./files.ts";
 import { leaseRows } from "./leases.ts";
 import { metadataRows } from "./metadata.ts";
 import { planRows } from "./plans.ts";
-import { portRows } from "./ports.ts";
 import { processRows } from "./processes.ts";
 import type { Schemas } from "./row.ts";
 import { sandboxRows } from "./sandboxes.ts";

@@ -4,6 +4,7 @@
 import { limits } from "../limits.ts";
 import {
   leaseErrors,
+  response,
   type Schemas,
   sandboxPath,
   slowResponse,
@@ -11,23 +12,14 @@ import {
   type VerbRow,
 } from "./row.ts";
 
-export const sandboxRows = ({
-  createCallSchema,
-  createQuerySchema,
-  destroyQuerySchema,
-  execCallSchema,
-  execResultSchema,
-  healthSchema,
-  pauseQuerySchema,
-  sandboxSchema,
-}: Schemas) =>
+export const sandboxRows = (schemas: Schemas) =>
   ({
     health: {
       method: "GET",
       path: "/health",
       summary: "Report whether Berth works and how it isolates sandboxes",
       description: "Needs no key.",
-      responses: { 200: { schema: healthSchema, meaning: "The state of this installation." } },
+      responses: { 200: response(schemas.healthSchema, "The state of this installation.") },
     },
     createSandbox: {
       method: "POST",
@@ -42,11 +34,11 @@ export const sandboxRows = ({
       right: "key",
       needs: ["exec", "lifecycle"],
       idempotent: true,
-      query: createQuerySchema,
-      body: createCallSchema,
+      query: schemas.createQuerySchema,
+      body: schemas.createCallSchema,
       responses: {
-        201: { schema: sandboxSchema, meaning: "Created and stored; it may still be starting." },
-        200: { schema: sandboxSchema, meaning: "Found by its scope or by the idempotency key." },
+        201: response(schemas.sandboxSchema, "Created and stored; it may still be starting."),
+        200: response(schemas.sandboxSchema, "Found by its scope or by the idempotency key."),
       },
       errors: [
         ...leaseErrors,
@@ -66,7 +58,7 @@ export const sandboxRows = ({
       summary: "Get the state of a sandbox",
       description: "Never starts a container. A destroyed sandbox can be read for 7 days.",
       right: "read",
-      responses: { 200: { schema: sandboxSchema, meaning: "The sandbox now." } },
+      responses: { 200: response(schemas.sandboxSchema, "The sandbox now.") },
     },
     destroySandbox: {
       method: "DELETE",
@@ -76,13 +68,13 @@ export const sandboxRows = ({
       example: { query: { force: "1" } },
       right: "lifecycle",
       gated: true,
-      query: destroyQuerySchema,
+      query: schemas.destroyQuerySchema,
       repeatable: true,
       responses: {
-        200: {
-          schema: sandboxSchema,
-          meaning: "Destroyed, or `destroying`: then it will be destroyed in any case.",
-        },
+        200: response(
+          schemas.sandboxSchema,
+          "Destroyed, or `destroying`: then it will be destroyed in any case.",
+        ),
       },
     },
     startSandbox: {
@@ -92,7 +84,7 @@ export const sandboxRows = ({
       summary: "Start the container of a paused or failed sandbox",
       right: "lifecycle",
       repeatable: true,
-      responses: { 200: { schema: sandboxSchema, meaning: "Running, or still starting." } },
+      responses: { 200: response(schemas.sandboxSchema, "Running, or still starting.") },
     },
     pauseSandbox: {
       method: "POST",
@@ -102,9 +94,9 @@ export const sandboxRows = ({
       example: { query: { force: "1" } },
       right: "lifecycle",
       gated: true,
-      query: pauseQuerySchema,
+      query: schemas.pauseQuerySchema,
       responseMs: limits.snapshotTimeoutMs,
-      responses: { 200: { schema: sandboxSchema, meaning: "Paused, or still pausing." } },
+      responses: { 200: response(schemas.sandboxSchema, "Paused, or still pausing.") },
       errors: ["not_running", "unsupported"],
     },
     touchSandbox: {
@@ -114,7 +106,7 @@ export const sandboxRows = ({
       summary: "Reset the idle timer",
       right: "exec",
       repeatable: true,
-      responses: { 200: { schema: sandboxSchema, meaning: "The idle time starts again at zero." } },
+      responses: { 200: response(schemas.sandboxSchema, "The idle time starts again at zero.") },
     },
     exec: {
       method: "POST",
@@ -126,12 +118,12 @@ export const sandboxRows = ({
       gated: true,
       idempotent: true,
       agent: true,
-      body: execCallSchema,
+      body: schemas.execCallSchema,
       responses: {
-        200: {
-          schema: execResultSchema,
-          meaning: `The command ran; a non-zero exit code is a 200 too. ${slowResponse}`,
-        },
+        200: response(
+          schemas.execResultSchema,
+          `The command ran; a non-zero exit code is a 200 too. ${slowResponse}`,
+        ),
       },
       errors: startErrors,
     },

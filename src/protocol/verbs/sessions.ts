@@ -2,21 +2,19 @@
  * Rows of the verbs on sessions: shells that keep their state between commands.
  */
 import { startProcessErrors } from "./processes.ts";
-import { type Schemas, sandboxPath, slowResponse, startErrors, type VerbRow } from "./row.ts";
+import {
+  response,
+  type Schemas,
+  sandboxPath,
+  slowResponse,
+  startErrors,
+  type VerbRow,
+} from "./row.ts";
 
 const all = `${sandboxPath}/sessions` as const;
 const single = `${all}/:session` as const;
 
-export const sessionRows = ({
-  execResultSchema,
-  processCallSchema,
-  processSchema,
-  sessionCallSchema,
-  sessionEndedSchema,
-  sessionExecCallSchema,
-  sessionSchema,
-  sessionsSchema,
-}: Schemas) =>
+export const sessionRows = (schemas: Schemas) =>
   ({
     createSession: {
       method: "POST",
@@ -28,13 +26,13 @@ export const sessionRows = ({
       right: "exec",
       gated: true,
       agent: true,
-      body: sessionCallSchema,
+      body: schemas.sessionCallSchema,
       optionalBody: true,
       // With an id it is found or created: the same one again.
       repeatable: ({ id }) => id !== undefined,
       responses: {
-        200: { schema: sessionSchema, meaning: "It existed." },
-        201: { schema: sessionSchema, meaning: "Created." },
+        200: response(schemas.sessionSchema, "It existed."),
+        201: response(schemas.sessionSchema, "Created."),
       },
       errors: [...startErrors, "stale_handle", "unsupported"],
     },
@@ -47,7 +45,7 @@ export const sessionRows = ({
       right: "read",
       agent: true,
       whenStopped: "empty list",
-      responses: { 200: { schema: sessionsSchema, meaning: "Empty if no container runs." } },
+      responses: { 200: response(schemas.sessionsSchema, "Empty if no container runs.") },
     },
     getSession: {
       method: "GET",
@@ -56,7 +54,7 @@ export const sessionRows = ({
       summary: "Get one session",
       right: "read",
       agent: true,
-      responses: { 200: { schema: sessionSchema, meaning: "The session now." } },
+      responses: { 200: response(schemas.sessionSchema, "The session now.") },
       errors: ["session_terminated"],
     },
     endSession: {
@@ -66,7 +64,7 @@ export const sessionRows = ({
       right: "exec",
       gated: true,
       agent: true,
-      responses: { 200: { schema: sessionEndedSchema, meaning: "Ended." } },
+      responses: { 200: response(schemas.sessionEndedSchema, "Ended.") },
       errors: ["session_terminated"],
     },
     execInSession: {
@@ -79,12 +77,12 @@ export const sessionRows = ({
       gated: true,
       idempotent: true,
       agent: true,
-      body: sessionExecCallSchema,
+      body: schemas.sessionExecCallSchema,
       responses: {
-        200: {
-          schema: execResultSchema,
-          meaning: `The command ran; a non-zero exit code is a 200 too. ${slowResponse}`,
-        },
+        200: response(
+          schemas.execResultSchema,
+          `The command ran; a non-zero exit code is a 200 too. ${slowResponse}`,
+        ),
       },
       errors: [...startErrors, "stale_handle", "session_terminated"],
     },
@@ -98,8 +96,8 @@ export const sessionRows = ({
       gated: true,
       idempotent: true,
       agent: true,
-      body: processCallSchema,
-      responses: { 201: { schema: processSchema, meaning: "Started." } },
+      body: schemas.processCallSchema,
+      responses: { 201: response(schemas.processSchema, "Started.") },
       errors: [...startProcessErrors, "stale_handle", "session_terminated"],
     },
   }) as const satisfies Record<string, VerbRow>;

@@ -1,20 +1,12 @@
 /**
  * Rows of the verbs on terminals. The bytes of a terminal go over the WebSocket of `connectTerminal`.
  */
-import { type Schemas, sandboxPath, startErrors, type VerbRow } from "./row.ts";
+import { response, type Schemas, sandboxPath, startErrors, type VerbRow } from "./row.ts";
 
 const all = `${sandboxPath}/terminals` as const;
 const single = `${all}/:terminal` as const;
 
-export const terminalRows = ({
-  connectQuerySchema,
-  screenSchema,
-  terminalCallSchema,
-  terminalEndedSchema,
-  terminalResizeSchema,
-  terminalSchema,
-  terminalsSchema,
-}: Schemas) =>
+export const terminalRows = (schemas: Schemas) =>
   ({
     createTerminal: {
       method: "POST",
@@ -24,13 +16,13 @@ export const terminalRows = ({
       right: "terminal",
       gated: true,
       agent: true,
-      body: terminalCallSchema,
+      body: schemas.terminalCallSchema,
       optionalBody: true,
       // A program that has ended frees its id, so a repeated call would run it again. A shell waits for input.
       repeatable: ({ id, argv }) => id !== undefined && argv === undefined,
       responses: {
-        200: { schema: terminalSchema, meaning: "It existed." },
-        201: { schema: terminalSchema, meaning: "Created." },
+        200: response(schemas.terminalSchema, "It existed."),
+        201: response(schemas.terminalSchema, "Created."),
       },
       errors: [...startErrors, "stale_handle"],
     },
@@ -43,7 +35,7 @@ export const terminalRows = ({
       right: "read",
       agent: true,
       whenStopped: "empty list",
-      responses: { 200: { schema: terminalsSchema, meaning: "Empty if no container runs." } },
+      responses: { 200: response(schemas.terminalsSchema, "Empty if no container runs.") },
     },
     getTerminal: {
       method: "GET",
@@ -52,7 +44,7 @@ export const terminalRows = ({
       summary: "Get one terminal",
       right: "read",
       agent: true,
-      responses: { 200: { schema: terminalSchema, meaning: "The terminal now." } },
+      responses: { 200: response(schemas.terminalSchema, "The terminal now.") },
     },
     resizeTerminal: {
       method: "PATCH",
@@ -61,9 +53,9 @@ export const terminalRows = ({
       example: { body: { cols: 120, rows: 40 } },
       right: "terminal",
       agent: true,
-      body: terminalResizeSchema,
+      body: schemas.terminalResizeSchema,
       repeatable: true,
-      responses: { 200: { schema: terminalSchema, meaning: "The terminal with its new size." } },
+      responses: { 200: response(schemas.terminalSchema, "The terminal with its new size.") },
     },
     endTerminal: {
       method: "DELETE",
@@ -71,7 +63,7 @@ export const terminalRows = ({
       summary: "End a terminal and everything that runs in it",
       right: "terminal",
       agent: true,
-      responses: { 200: { schema: terminalEndedSchema, meaning: "Ended." } },
+      responses: { 200: response(schemas.terminalEndedSchema, "Ended.") },
     },
     terminalScreen: {
       method: "GET",
@@ -79,7 +71,7 @@ export const terminalRows = ({
       summary: "Get the visible text of a terminal",
       right: "read",
       agent: true,
-      responses: { 200: { schema: screenSchema, meaning: "The screen now." } },
+      responses: { 200: response(schemas.screenSchema, "The screen now.") },
     },
     connectTerminal: {
       method: "GET",
@@ -88,7 +80,7 @@ export const terminalRows = ({
       description: "With the subprotocol `berth.terminal.v1` the WebSocket carries frames too.",
       example: { query: { after: 0, mode: "viewer" } },
       right: "terminal",
-      query: connectQuerySchema,
+      query: schemas.connectQuerySchema,
       responses: {},
       errors: ["sandbox_destroyed", "operation_interrupted", "upgrade_required", "too_many"],
     },

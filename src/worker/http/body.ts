@@ -56,7 +56,9 @@ async function readText(request: Request): Promise<string> {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw new BerthError("bad_json", "The body is not UTF-8.");
+    throw new BerthError("bad_json", "The body is not UTF-8.", {
+      hint: "Write JSON in UTF-8, without other bytes.",
+    });
   }
 }
 
@@ -97,10 +99,9 @@ function checkType(headers: Headers, expected: string, isRequired: boolean): voi
   }
   const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
   if (encoding !== "identity") {
-    throw new BerthError(
-      "unsupported_type",
-      "The body must not be compressed; leave out `Content-Encoding`.",
-    );
+    throw new BerthError("unsupported_type", "The body must not be compressed.", {
+      hint: "Leave out `Content-Encoding`.",
+    });
   }
 }
 
@@ -161,15 +162,15 @@ function parseJson(text: string): unknown {
   try {
     value = JSON.parse(text);
   } catch {
-    throw new BerthError("bad_json", "The body is not JSON.");
+    throw new BerthError("bad_json", "The body is not JSON.", {
+      hint: "Names and texts need double quotes, and nothing may follow the value.",
+    });
   }
   // A member has at least two characters, so a short text cannot have too many.
   if (text.length > limits.bodyMembersMax * 2) boundMembers(value);
   // A schema would drop this name silently.
   if (/__proto__|\\u005f/i.test(text) && hasProtoKey(value)) {
-    throw new BerthError("bad_request", "__proto__: this name cannot be used", {
-      facts: { field: "__proto__" },
-    });
+    throw invalidField("__proto__", "this name cannot be used");
   }
   return value;
 }
@@ -182,11 +183,7 @@ function boundMembers(root: unknown): void {
     if (typeof value !== "object" || value === null) continue;
     const members = Object.entries(value);
     if (members.length > limits.bodyMembersMax) {
-      throw new BerthError(
-        "bad_request",
-        `${field}: must have at most ${limits.bodyMembersMax} members`,
-        { facts: { field } },
-      );
+      throw invalidField(field, `must have at most ${limits.bodyMembersMax} members`);
     }
     for (const [name, inner] of members) open.push([inner, field === "body" ? name : field]);
   }

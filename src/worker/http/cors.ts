@@ -5,7 +5,7 @@
 import type { MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { readConfig } from "../../config.ts";
-import { idempotencyHeader } from "../../protocol/fields/idempotency.ts";
+import { idempotencyHeader } from "../../protocol/fields/id.ts";
 import { transferHeaders } from "../../protocol/internal/transfer-call.ts";
 import { leaseHeader, waitHeader } from "../../protocol/lease.ts";
 import { logOffsetHeader } from "../../protocol/process.ts";

@@ -15,22 +15,26 @@ export function refuse(thrown: unknown, c: Context<ApiEnv>): Response {
   return c.json(errorBody(error, c.get("requestId")), errors[error.code].status as 400, headers);
 }
 
+/** A longer path is cut in messages. */
+const shownPathCharsMax = 200;
+
 /** 405 for a path that exists with other methods, otherwise 404. */
 export function noSuchRoute(c: Context<ApiEnv>): Response {
-  const allowed = methodsOf(c.req.path);
+  const { method, path } = c.req;
+  const allowed = methodsOf(path);
+  const hint = "All routes are listed in /openapi.json.";
+  const shown = path.slice(0, shownPathCharsMax);
   if (allowed.length === 0) {
     return refuse(
-      new BerthError("not_found", "No such route.", {
-        hint: "All routes are listed in /openapi.json.",
-      }),
+      new BerthError("not_found", `There is no route ${method} ${shown}.`, { hint }),
       c,
     );
   }
-  c.header("allow", allowed.join(", "));
+  const methods = allowed.join(", ");
+  c.header("allow", methods);
+  const message = `${shown} does not have the method ${method}, but ${methods}.`;
   return refuse(
-    new BerthError("method_not_allowed", `This route allows ${allowed.join(", ")}.`, {
-      facts: { allow: allowed },
-    }),
+    new BerthError("method_not_allowed", message, { hint, facts: { allow: allowed } }),
     c,
   );
 }
@@ -52,12 +56,9 @@ function matches(pattern: string, parts: string[]): boolean {
   );
 }
 
-/**
- * How the runtime tells that its storage failed under an object, as on a full disk, where that met no commit of its
- * own: by this text, and by no flag.
- */
+/** How the runtime reports that its storage failed under an object outside of a commit: by this text, and by no flag. */
 const runtimeFault = /^internal error; reference = /;
-/** And where it met a commit: this decides nothing, it says more of the same refusal. */
+/** The same during a commit. It only makes the refusal more precise. */
 const storageFull = /\bSQLITE_FULL\b/;
 
 /** A lost or overloaded object is no fault of the caller's and passes; anything else is ours. */
@@ -86,13 +87,8 @@ function unexpected(thrown: unknown, c: Context<ApiEnv>): BerthError {
 }
 
 function objectRestarted(): BerthError {
-  return new BerthError(
-    "operation_interrupted",
-    "The object of the sandbox restarted during the call.",
-    {
-      facts: { admitted: "unknown" },
-    },
-  );
+  const message = "The object of the sandbox restarted during the call.";
+  return new BerthError("operation_interrupted", message, { facts: { admitted: "unknown" } });
 }
 
 function diskFull(): BerthError {

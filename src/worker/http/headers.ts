@@ -1,26 +1,27 @@
 /**
- * Reads the headers that calls have in common: the lease, the idempotency key, the metadata version.
+ * Reads what calls have in common, from headers or the options of an RPC method: the lease, the idempotency key, the
+ * metadata version.
  */
+import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import type { GatedCaller } from "../../objects/sandbox/lease/gated-admission.ts";
-import { idempotencyHeader, idempotencyKeySchema } from "../../protocol/fields/idempotency.ts";
+import { idempotencyHeader, idempotencyKeySchema } from "../../protocol/fields/id.ts";
+import { flagSchema, queryNumber } from "../../protocol/fields/scalar.ts";
 import { leaseHeader, waitHeader } from "../../protocol/lease.ts";
 import { limits } from "../../protocol/limits.ts";
+import type { CallParts } from "../../protocol/verbs/arguments.ts";
 import type { ApiEnv } from "./context.ts";
-import { invalidField } from "./validate.ts";
+import { invalidField, validateField } from "./validate.ts";
+
+const waitSchema = queryNumber(0, limits.waitMaxMs).optional();
 
 /** For a gated call: its lease or how long it may wait for one, and whether it may start a container. */
 export function gatedCaller(c: Context<ApiEnv>): GatedCaller {
-  const wait = c.req.header(waitHeader);
-  const waitMs = wait === undefined ? undefined : Number(wait);
-  if (waitMs !== undefined && !(/^\d+$/.test(wait ?? "") && waitMs <= limits.waitMaxMs)) {
-    throw invalidField("Berth-Wait-Ms", `must be a whole number from 0 to ${limits.waitMaxMs}`);
-  }
   const { token } = c.get("caller");
   return {
     token: c.req.header(leaseHeader) === undefined ? undefined : leaseToken(c),
-    waitMs,
-    mayWake: wakeOf(c.req.query("wake")),
+    waitMs: validateField("Berth-Wait-Ms", waitSchema, c.req.header(waitHeader)),
+    mayWake: validateField("wake", flagSchema.default(true), c.req.query("wake")),
     ...(token === undefined ? {} : { generation: token.generation }),
   };
 }
@@ -29,17 +30,8 @@ export function idempotentCaller(c: Context<ApiEnv>): GatedCaller {
   return { ...gatedCaller(c), key: idempotencyKey(c.req.header(idempotencyHeader)) };
 }
 
-function wakeOf(text: string | undefined): boolean {
-  if (text === undefined || text === "true" || text === "1") return true;
-  if (text === "false" || text === "0") return false;
-  throw invalidField("wake", "must be true or false");
-}
-
 export function idempotencyKey(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
-  const key = idempotencyKeySchema.safeParse(text);
-  if (key.success) return key.data;
-  throw invalidField("Idempotency-Key", key.error.issues[0]?.message ?? "is not valid");
+  return validateField("Idempotency-Key", idempotencyKeySchema.optional(), text);
 }
 
 export function leaseToken(c: Context<ApiEnv>): string {
@@ -55,4 +47,28 @@ export function ifMatch(c: Context<ApiEnv>): number | undefined {
   const version = /^"?(\d{1,15})"?$/.exec(text)?.[1];
   if (version === undefined) throw invalidField("If-Match", "must be a version as ETag gave it");
   return Number(version);
+}
+
+/** The options of a gated RPC method: what REST reads from headers. They can have any type. */
+export function gatedOptions({ lease, waitMs, wake }: CallParts["headers"]): GatedCaller {
+  const wait = validateField("waitMs", waitSchema, waitMs);
+  return { token: lease, waitMs: wait, mayWake: wake ?? true };
+}
+
+export function idempotentOptions(options: CallParts["headers"]): GatedCaller {
+  return { ...gatedOptions(options), key: idempotencyKey(options.idempotencyKey) };
+}
+
+/** Hashes a call, so that a repeated call is recognised. The order of fields does not matter. */
+export function hashOf(call: unknown): string {
+  return createHash("sha256")
+    .update(JSON.stringify(sorted(call)))
+    .digest("hex");
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([name, inner]) => [name, sorted(inner)]));
 }

@@ -3,13 +3,25 @@
  */
 import { type Env, readConfig } from "../../config.ts";
 import type { DirectoryObject } from "../../objects/directory/object.ts";
-import type { VerbCalls } from "../../objects/sandbox/dispatch/verb-call.ts";
+import type {
+  CallableArgs,
+  CallableVerb,
+  Outcome,
+  VerbCalls,
+} from "../../objects/sandbox/dispatch/verb-call.ts";
 import type { Result } from "../../objects/shared/result.ts";
 import { BerthError, unknownSandbox } from "../../protocol/errors.ts";
 import type { Caller } from "../../protocol/rights.ts";
 import { isGeneratedHere } from "../auth/ids.ts";
+import type { ApiContext } from "./context.ts";
 
 export type SandboxStub = VerbCalls & Pick<Fetcher, "fetch">;
+
+/** Calls a verb of one sandbox for one caller. */
+export type CallVerb = <Name extends CallableVerb>(
+  name: Name,
+  args: CallableArgs<Name>,
+) => Promise<Outcome<Name>>;
 
 /** The name of a tenant comes from the key, so no caller can invent one. */
 export function directoryObject(env: Env, caller: Caller): DurableObjectStub<DirectoryObject> {
@@ -20,6 +32,16 @@ export function directoryObject(env: Env, caller: Caller): DurableObjectStub<Dir
 export function sandboxObject(env: Env, id: string): SandboxStub {
   if (!isGeneratedHere(id, readConfig(env).secret)) throw unknownSandbox();
   return env.SANDBOX.getByName(id) as unknown as SandboxStub;
+}
+
+/** Also refuses invented ids, before anything else of the call is read. */
+export function callsOf(env: Env, id: string, caller: Caller, requestId: string): CallVerb {
+  const object = sandboxObject(env, id);
+  return (name, args) => object.callVerb(name, caller, args, requestId);
+}
+
+export function sandboxCalls(c: ApiContext): CallVerb {
+  return callsOf(c.env, c.req.param("id"), c.get("caller"), c.get("requestId"));
 }
 
 export function unwrap<T>(result: Result<T>): T {

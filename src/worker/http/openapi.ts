@@ -3,7 +3,7 @@
  */
 import { z } from "zod";
 import { type ErrorCode, errorBodySchema, errors } from "../../protocol/errors.ts";
-import { idempotencyKeySchema } from "../../protocol/fields/idempotency.ts";
+import { idempotencyKeySchema } from "../../protocol/fields/id.ts";
 import { leaseHeader, waitHeader } from "../../protocol/lease.ts";
 import { limits } from "../../protocol/limits.ts";
 import { leaseErrors, sandboxPath } from "../../protocol/verbs/row.ts";

@@ -5,8 +5,11 @@
 import type { Context } from "hono";
 import { readConfig } from "../../config.ts";
 import { BerthError } from "../../protocol/errors.ts";
-import { type SocketCall, socketCallHeader } from "../../protocol/internal/socket-call.ts";
-import { ticketProtocol } from "../../protocol/internal/socket-names.ts";
+import {
+  type SocketCall,
+  socketCallHeader,
+  ticketProtocol,
+} from "../../protocol/internal/socket-call.ts";
 import type { ApiEnv } from "./context.ts";
 import type { SandboxStub } from "./objects.ts";
 

@@ -1,19 +1,27 @@
 /**
- * Checks the process, session, terminal, checkpoint or port that a path names.
+ * Checks the process, session, terminal, checkpoint or port that a path names. The id of a checkpoint names its sandbox.
  */
+import { checkpointIdPattern, checkpointIdSchema } from "../../protocol/checkpoint.ts";
+import { BerthError } from "../../protocol/errors.ts";
 import { pathPortSchema } from "../../protocol/port.ts";
 import { handleSchema } from "../../protocol/process.ts";
-import { requireCheckpointOf } from "../special/checkpoint-id.ts";
-import { invalidField } from "./validate.ts";
+import { validateField } from "./validate.ts";
 
 export function validateTarget(name: string, sandbox: string, value: unknown): string | number {
   if (name === "checkpoint") return requireCheckpointOf(sandbox, value);
-  if (name === "port") {
-    const port = pathPortSchema.safeParse(value);
-    if (port.success) return port.data;
-    throw invalidField("port", "must be a whole number from 1 to 65535");
-  }
-  const handle = handleSchema.safeParse(value);
-  if (handle.success) return handle.data;
-  throw invalidField(name, handle.error.issues[0]?.message ?? "is not valid");
+  return name === "port"
+    ? validateField(name, pathPortSchema, value)
+    : validateField(name, handleSchema, value);
+}
+
+export function requireCheckpointOf(sandbox: string, value: unknown): string {
+  const id = validateField("checkpoint", checkpointIdSchema, value);
+  if (sandboxOf(id) === sandbox) return id;
+  throw new BerthError("not_found", "This sandbox has no such checkpoint.", {
+    hint: "The id of a checkpoint starts with the id of its sandbox.",
+  });
+}
+
+export function sandboxOf(checkpoint: string): string {
+  return checkpointIdPattern.exec(checkpoint)?.[1] ?? "";
 }

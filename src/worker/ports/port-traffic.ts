@@ -2,6 +2,7 @@
  * Forwards HTTP and WebSockets to servers in sandboxes: which addresses lead there, and which headers pass. Bodies
  * pass untouched; the object checks the token.
  */
+
 import type { Env } from "../../config.ts";
 import { portRequestHeader } from "../../protocol/internal/socket-call.ts";
 import {
@@ -9,9 +10,12 @@ import {
   type PortAddress,
   type PortCall,
   parsePortLabel,
+  portCallSchema,
   portLabel,
 } from "../../protocol/port.ts";
-import { sandboxObject } from "../http/objects.ts";
+import { readBody } from "../http/body.ts";
+import type { Handler } from "../http/context.ts";
+import { sandboxCalls, sandboxObject, unwrap } from "../http/objects.ts";
 import { invalidField } from "../http/validate.ts";
 
 const pathPrefix = "/p/";
@@ -144,3 +148,10 @@ function outward(answer: Response, prefix: string | undefined): Response {
   // Compressed bytes pass as they are: the runtime undoes and redoes what it has to.
   return new Response(body, { status, statusText, headers, webSocket });
 }
+
+export const open: Handler = async (c) => {
+  const callVerb = sandboxCalls(c);
+  const call = await readBody(c.req.raw, portCallSchema);
+  const opened = unwrap(await callVerb("openPort", { call }));
+  return c.json(portOf(c.req.url, c.req.param("id"), call, opened), 201);
+};

@@ -4,14 +4,13 @@
 import { z } from "zod";
 import type { Env } from "../../config.ts";
 import type { CreateOptions } from "../../protocol/api.ts";
-import { idempotencyHeader } from "../../protocol/fields/idempotency.ts";
+import { idempotencyHeader } from "../../protocol/fields/id.ts";
 import type { Caller } from "../../protocol/rights.ts";
 import { createCallSchema, createQuerySchema, type Sandbox } from "../../protocol/sandbox.ts";
 import { requireRight } from "../auth/auth.ts";
-import { hashOf } from "../auth/call-hash.ts";
 import { readBody } from "../http/body.ts";
 import type { Handler } from "../http/context.ts";
-import { gatedCaller, idempotencyKey } from "../http/headers.ts";
+import { gatedCaller, hashOf, idempotencyKey } from "../http/headers.ts";
 import { directoryObject, sandboxObject, unwrap } from "../http/objects.ts";
 import { readQuery } from "../http/query.ts";
 import { invalidField, validate } from "../http/validate.ts";

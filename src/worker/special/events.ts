@@ -5,7 +5,7 @@ import type { Context } from "hono";
 import type { Result } from "../../objects/shared/result.ts";
 import { type EventsQuery, eventsQuerySchema } from "../../protocol/event.ts";
 import type { ApiEnv, Handler } from "../http/context.ts";
-import { directoryObject, sandboxObject, unwrap } from "../http/objects.ts";
+import { directoryObject, sandboxCalls, unwrap } from "../http/objects.ts";
 import { validate } from "../http/validate.ts";
 
 type EventSource = {
@@ -14,11 +14,10 @@ type EventSource = {
 };
 
 export const ofSandbox: Handler = (c) => {
-  const object = sandboxObject(c.env, c.req.param("id"));
-  const [caller, requestId] = [c.get("caller"), c.get("requestId")];
+  const callVerb = sandboxCalls(c);
   return events(c, {
-    page: (query) => object.callVerb("listEvents", caller, { query }, requestId),
-    follow: (after) => object.callVerb("followEvents", caller, { after }, requestId),
+    page: (query) => callVerb("listEvents", { query }),
+    follow: (after) => callVerb("followEvents", { after }),
   });
 };
 

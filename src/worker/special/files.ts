@@ -1,7 +1,10 @@
 /**
- * HTTP handlers of the verbs that move bytes of files: the bytes are passed on untouched.
+ * Serves the verbs that move bytes of files: the bytes pass between the Worker and the object untouched, and a header
+ * carries the rest of the call.
  */
+
 import type { z } from "zod";
+import type { Query } from "../../objects/sandbox/agent/agent-client.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import {
   archiveQuerySchema,
@@ -9,12 +12,20 @@ import {
   fileQuerySchema,
   putQuerySchema,
 } from "../../protocol/file.ts";
-import type { TransferNoun } from "../../protocol/internal/transfer-call.ts";
+import {
+  type TransferCall,
+  type TransferNoun,
+  transferHeader,
+  transferHeaders,
+  writeTransferCall,
+} from "../../protocol/internal/transfer-call.ts";
+import { limits } from "../../protocol/limits.ts";
+import { tooLarge } from "../http/body.ts";
 import type { ApiContext, Handler } from "../http/context.ts";
 import { gatedCaller } from "../http/headers.ts";
-import { sandboxObject } from "../http/objects.ts";
+import { type SandboxStub, sandboxObject } from "../http/objects.ts";
 import { readQuery } from "../http/query.ts";
-import { checkBytes, requireLength, transfer } from "./transfer.ts";
+import { invalidField } from "../http/validate.ts";
 
 export const read: Handler = (c) => download(c, "files", fileQuerySchema);
 
@@ -53,4 +64,71 @@ function upload(c: ApiContext, noun: TransferNoun, schema: z.ZodType): Promise<R
   if (c.get("isBound")) requireLength(headers);
   const [caller, requestId] = [c.get("caller"), c.get("requestId")];
   return transfer(object, { call: { caller, noun, gated }, query, headers, body, requestId });
+}
+
+type Transfer = {
+  call: Omit<TransferCall, "session">;
+  query: Query;
+  headers: Headers;
+  body?: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | null;
+  requestId: string;
+};
+
+export function transfer(
+  object: SandboxStub,
+  { call, query, headers, body, requestId }: Transfer,
+): Promise<Response> {
+  const { session } = query;
+  const names = call.gated === undefined ? transferHeaders.down : transferHeaders.up;
+  const passed = new Headers();
+  for (const name of ["expect", ...names]) {
+    const value = headers.get(name);
+    if (value !== null) passed.set(name, value);
+  }
+  passed.set("berth-request-id", requestId);
+  const folder = typeof session === "string" ? { session } : {};
+  passed.set(transferHeader, writeTransferCall({ ...call, ...folder }));
+  const fields = Object.entries(query).filter(([, value]) => value !== undefined);
+  const search = new URLSearchParams(fields.map(([name, value]) => [name, String(value)]));
+  const method = call.gated === undefined ? "GET" : "PUT";
+  // Node requires `duplex` for a body that is a stream.
+  const sent = body === undefined || body === null ? {} : { body, duplex: "half" };
+  const url = `http://object/${call.noun}?${search}`;
+  return object.fetch(new Request(url, { method, headers: passed, ...sent }));
+}
+
+/** Refuses forms and compressed bodies: they would be written to the file as they are. */
+export function checkBytes(headers: Headers): void {
+  const bytes = headers.get("content-length");
+  if (bytes !== null) checkSize(Number(bytes));
+  const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
+  if (type === "multipart/form-data") {
+    throw new BerthError("unsupported_type", "The body must be the bytes themselves, not a form.", {
+      hint: "With curl: `-T <file>` or `--data-binary @<file>`.",
+    });
+  }
+  const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
+  if (encoding !== "identity") {
+    throw new BerthError("unsupported_type", "The body must not be compressed.", {
+      hint: "Leave out `Content-Encoding`: the bytes are written as they are.",
+    });
+  }
+}
+
+/**
+ * From another Worker, by its binding: there a stream without a length that breaks off arrives as one that ends.
+ * Over the network it arrives as broken.
+ */
+export function requireLength(headers: Headers): void {
+  if (headers.has("content-length")) return;
+  throw new BerthError("bad_request", "Content-Length: must say how long the body is", {
+    hint: "Send bytes, or pipe the stream through a FixedLengthStream.",
+    facts: { field: "Content-Length" },
+  });
+}
+
+export function checkSize(bytes: number): void {
+  if (!Number.isSafeInteger(bytes) || bytes < 0)
+    throw invalidField("bytes", "must be a whole number");
+  if (bytes > limits.fileBytesMax) throw tooLarge(limits.fileBytesMax);
 }

@@ -2,7 +2,7 @@
  * HTTP handlers of the verbs on the lease that their rows do not fully describe: the token is a header, the status of an
  * acquire says whether the lease was granted, and a WebSocket can hold the lease.
  */
-import { leaseProtocol, leaseTokenProtocol } from "../../protocol/internal/socket-names.ts";
+import { leaseProtocol, leaseTokenProtocol } from "../../protocol/internal/socket-call.ts";
 import {
   acquireCallSchema,
   connectLeaseQuerySchema,
@@ -15,46 +15,34 @@ import { requireRight } from "../auth/auth.ts";
 import { readBody } from "../http/body.ts";
 import type { Handler } from "../http/context.ts";
 import { leaseToken } from "../http/headers.ts";
-import { sandboxObject, unwrap } from "../http/objects.ts";
+import { sandboxCalls, sandboxObject, unwrap } from "../http/objects.ts";
 import { readQuery } from "../http/query.ts";
 import { passSocket, protocols, requireUpgrade } from "../http/socket.ts";
 import { invalidField, validate } from "../http/validate.ts";
 
 export const acquire: Handler = async (c) => {
-  const object = sandboxObject(c.env, c.req.param("id"));
+  const callVerb = sandboxCalls(c);
   const body = await readBody(c.req.raw, acquireCallSchema);
-  const result = await object.callVerb(
-    "acquireLease",
-    c.get("caller"),
-    { body },
-    c.get("requestId"),
-  );
-  const lease = unwrap(result);
+  const lease = unwrap(await callVerb("acquireLease", { body }));
   return c.json(lease, "token" in lease ? 201 : 202);
 };
 
 export const renew: Handler = async (c) => {
-  const object = sandboxObject(c.env, c.req.param("id"));
+  const callVerb = sandboxCalls(c);
   const token = leaseToken(c);
   const { ttlMs } = await readBody(c.req.raw, renewCallSchema);
-  const args = { token, ttlMs };
-  return c.json(
-    unwrap(await object.callVerb("renewLease", c.get("caller"), args, c.get("requestId"))),
-  );
+  return c.json(unwrap(await callVerb("renewLease", { token, ttlMs })));
 };
 
 export const release: Handler = async (c) => {
-  const id = c.req.param("id");
-  const object = sandboxObject(c.env, id);
-  const [caller, requestId] = [c.get("caller"), c.get("requestId")];
+  const callVerb = sandboxCalls(c);
   const query = readQuery(releaseQuerySchema, c.req.url);
   if (query.break) {
-    requireRight(caller, "admin", id);
-    const args = { reason: breakReason(query.reason) };
-    return c.json(unwrap(await object.callVerb("breakLease", caller, args, requestId)));
+    requireRight(c.get("caller"), "admin", c.req.param("id"));
+    return c.json(unwrap(await callVerb("breakLease", { reason: breakReason(query.reason) })));
   }
   const args = { token: leaseToken(c), force: query.force };
-  return c.json(unwrap(await object.callVerb("releaseLease", caller, args, requestId)));
+  return c.json(unwrap(await callVerb("releaseLease", args)));
 };
 
 export const connect: Handler = async (c) => {

@@ -7,25 +7,21 @@ import { type MetadataAnswer, metadataPatchSchema } from "../../protocol/metadat
 import { readBody } from "../http/body.ts";
 import type { ApiEnv, Handler } from "../http/context.ts";
 import { ifMatch } from "../http/headers.ts";
-import { sandboxObject, unwrap } from "../http/objects.ts";
+import { sandboxCalls, unwrap } from "../http/objects.ts";
 
 export const get: Handler = async (c) => {
-  const object = sandboxObject(c.env, c.req.param("id"));
-  const result = await object.callVerb("getMetadata", c.get("caller"), {}, c.get("requestId"));
-  return withTag(c, unwrap(result));
+  return withTag(c, unwrap(await sandboxCalls(c)("getMetadata", {})));
 };
 
 export const patch: Handler = async (c) => {
-  const object = sandboxObject(c.env, c.req.param("id"));
+  const callVerb = sandboxCalls(c);
   const version = ifMatch(c);
   const change = await readBody(c.req.raw, metadataPatchSchema);
-  const args = { change, ifMatch: version };
-  const result = await object.callVerb("patchMetadata", c.get("caller"), args, c.get("requestId"));
-  return withTag(c, unwrap(result));
+  return withTag(c, unwrap(await callVerb("patchMetadata", { change, ifMatch: version })));
 };
 
 export const replace: Handler = async (c) => {
-  const object = sandboxObject(c.env, c.req.param("id"));
+  const callVerb = sandboxCalls(c);
   const version = ifMatch(c);
   if (version === undefined) {
     throw new BerthError("precondition_required", "Replacing metadata needs `If-Match`.", {
@@ -33,14 +29,7 @@ export const replace: Handler = async (c) => {
     });
   }
   const to = await readBody(c.req.raw, metadataPatchSchema);
-  const args = { to, ifMatch: version };
-  const result = await object.callVerb(
-    "replaceMetadata",
-    c.get("caller"),
-    args,
-    c.get("requestId"),
-  );
-  return withTag(c, unwrap(result));
+  return withTag(c, unwrap(await callVerb("replaceMetadata", { to, ifMatch: version })));
 };
 
 function withTag(c: Context<ApiEnv>, metadata: MetadataAnswer): Response {

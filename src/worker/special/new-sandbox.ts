@@ -1,21 +1,23 @@
 /**
- * Describes a new sandbox: its id and its settings, and for a fork what it inherits from the checkpoint's sandbox.
+ * Describes a new sandbox: its id, its size and its settings, and for a fork what it inherits from its checkpoint.
  */
+
 import { z } from "zod";
 import { type Env, readConfig } from "../../config.ts";
 import type { Fork } from "../../objects/sandbox/lifecycle/checkpoints.ts";
 import type { NewSandbox } from "../../objects/sandbox/lifecycle/lifecycle.ts";
 import type { ErrorValue, Result } from "../../objects/shared/result.ts";
+import { BerthError } from "../../protocol/errors.ts";
 import { sandboxEnvSchema } from "../../protocol/fields/env.ts";
-import { hostListError } from "../../protocol/fields/hosts.ts";
+import { type Size, sizeError } from "../../protocol/fields/size.ts";
 import type { MetadataPatch } from "../../protocol/metadata.ts";
 import type { Caller } from "../../protocol/rights.ts";
-import type { CreateCall, Network } from "../../protocol/sandbox.ts";
+import { type CreateCall, hostListError, type Network } from "../../protocol/sandbox.ts";
+import { engineHealth } from "../../runtime/engine.ts";
 import { generateSandboxId } from "../auth/ids.ts";
 import { sandboxObject } from "../http/objects.ts";
+import { sandboxOf } from "../http/target.ts";
 import { validate } from "../http/validate.ts";
-import { sandboxOf } from "./checkpoint-id.ts";
-import { sizeOf } from "./size.ts";
 
 /** Merged settings have the same limits as given ones. */
 const mergedSchema = z.strictObject({ env: sandboxEnvSchema });
@@ -96,4 +98,34 @@ function withoutRemovals(metadata: MetadataPatch): MetadataPatch {
   return Object.fromEntries(
     Object.entries(metadata).filter(([, value]) => value !== null && value !== ""),
   );
+}
+
+export async function sizeOf(env: Env, name: string | undefined): Promise<Size | undefined> {
+  if (name === undefined) return undefined;
+  const { sizes, engine } = readConfig(env);
+  const size = sizes.get(name);
+  if (size === undefined) throw unknown(name, [...sizes.keys()]);
+  const { instance, memoryBytes, processes } = size;
+  if (engine === undefined) {
+    if (instance !== undefined) return size;
+    throw sizeError(name, "names no instance type of the platform (`instance=`)");
+  }
+  if (memoryBytes === undefined && processes === undefined) {
+    throw sizeError(name, "sets no limit that the engine can enforce");
+  }
+  const { isolation } = await engineHealth({ baseUrl: engine.url, secret: engine.secret });
+  if (memoryBytes !== undefined && !isolation.memoryLimit) {
+    throw sizeError(name, "bounds memory, which this machine cannot");
+  }
+  if (processes !== undefined && !isolation.processLimit) {
+    throw sizeError(name, "bounds the number of processes, which this machine cannot");
+  }
+  return size;
+}
+
+function unknown(name: string, configured: string[]): BerthError {
+  return new BerthError("bad_request", `size: none named ${name} is configured.`, {
+    hint: `Configured are: ${configured.join(", ") || "none; BERTH_SIZES configures them"}.`,
+    facts: { field: "size" },
+  });
 }

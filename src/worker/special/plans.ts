@@ -1,13 +1,15 @@
 /**
  * Serves the verbs on plans, over HTTP and RPC: checks names and ids, and asks the Directory for the plan before its
- * object is addressed.
+ * object is addressed. A run that continues after its response is a 202.
  */
+import type { Context } from "hono";
 import { z } from "zod";
 import { type Env, readConfig } from "../../config.ts";
 import type { PutMemberCall, PutMemberResult } from "../../objects/plan/members.ts";
 import type { PlanObject } from "../../objects/plan/object.ts";
 import type { Result } from "../../objects/shared/result.ts";
 import { BerthError, unknownSandbox } from "../../protocol/errors.ts";
+import { idempotencyHeader } from "../../protocol/fields/id.ts";
 import {
   type Commit,
   type CommitsPage,
@@ -28,10 +30,13 @@ import {
   rollbackCallSchema,
 } from "../../protocol/plan.ts";
 import type { Caller } from "../../protocol/rights.ts";
-import { hashOf } from "../auth/call-hash.ts";
 import { isGeneratedHere } from "../auth/ids.ts";
+import { readBody } from "../http/body.ts";
+import type { ApiContext, ApiEnv, Handler } from "../http/context.ts";
+import { hashOf, idempotencyKey } from "../http/headers.ts";
 import { directoryObject, unwrap } from "../http/objects.ts";
-import { invalidField, validate } from "../http/validate.ts";
+import { invalidField, validate, validateField } from "../http/validate.ts";
+import { unparsedSchema } from "./create.ts";
 import { newSandbox } from "./new-sandbox.ts";
 
 type PlanIdentity = Parameters<PlanObject["get"]>[0];
@@ -54,7 +59,7 @@ export class Plans {
   constructor(env: Env, caller: Caller, name: string) {
     this.#env = env;
     this.#caller = caller;
-    this.#name = validateName("plan", planNameSchema, name);
+    this.#name = validateField("plan", planNameSchema, name);
   }
 
   async put(call: unknown = {}): Promise<{ plan: Plan; made: boolean }> {
@@ -78,13 +83,13 @@ export class Plans {
   }
 
   async putMember(said: string, written: unknown): Promise<PutMemberResult> {
-    const key = validateName("key", memberKeySchema, said);
+    const key = validateField("key", memberKeySchema, said);
     const put = await this.#memberCall(key, written);
     return this.#callPlan((plan, as) => plan.putMember(as, put));
   }
 
   async removeMember(said: string, query: unknown): Promise<Member> {
-    const key = validateName("key", memberKeySchema, said);
+    const key = validateField("key", memberKeySchema, said);
     const { sandbox, force } = validate(memberEndQuerySchema, query);
     const disposition = dispositionOf(sandbox, force);
     return this.#callPlan((plan, as) => plan.removeMember(as, key, disposition));
@@ -161,8 +166,53 @@ function hashWithoutWait<Call extends { waitMs: number }>({
   return hashOf(call);
 }
 
-function validateName(field: string, schema: z.ZodString, value: string): string {
-  const name = schema.safeParse(value);
-  if (name.success) return name.data;
-  throw invalidField(field, name.error.issues[0]?.message ?? "is not valid");
+export const list: Handler = async (c) =>
+  c.json(await listPlans(c.env, c.get("caller"), c.req.query()));
+
+export const put: Handler = async (c) => {
+  const { plan, made } = await plansOf(c).put(await readBody(c.req.raw, unparsedSchema));
+  return c.json(plan, made ? 201 : 200);
+};
+
+export const get: Handler = async (c) => c.json(await plansOf(c).get());
+
+export const remove: Handler = async (c) => c.json(await plansOf(c).remove(c.req.query()));
+
+export const putMember: Handler = async (c) => {
+  const plans = plansOf(c);
+  const body = await readBody(c.req.raw, unparsedSchema);
+  const { member, made } = await plans.putMember(param(c, "key"), body);
+  return c.json(member, made ? 201 : 200);
+};
+
+export const removeMember: Handler = async (c) =>
+  c.json(await plansOf(c).removeMember(param(c, "key"), c.req.query()));
+
+export const commit: Handler = async (c) => {
+  const plans = plansOf(c);
+  const key = idempotencyKey(c.req.header(idempotencyHeader));
+  return runResponse(c, await plans.commit(await readBody(c.req.raw, unparsedSchema), key));
+};
+
+export const rollback: Handler = async (c) => {
+  const plans = plansOf(c);
+  const key = idempotencyKey(c.req.header(idempotencyHeader));
+  return runResponse(c, await plans.rollback(await readBody(c.req.raw, unparsedSchema), key));
+};
+
+export const listCommits: Handler = async (c) => c.json(await plansOf(c).commits(c.req.query()));
+
+export const getCommit: Handler = async (c) =>
+  runResponse(c, await plansOf(c).commitOf(param(c, "n"), c.req.query()));
+
+function runResponse(c: Context<ApiEnv>, commit: Commit): Response {
+  return c.json(commit, commit.outcome === "pending" ? 202 : 200);
+}
+
+function plansOf(c: ApiContext): Plans {
+  return new Plans(c.env, c.get("caller"), param(c, "plan"));
+}
+
+function param(c: ApiContext, name: "plan" | "key" | "n"): string {
+  return c.req.param(name as never) ?? "";
 }

@@ -1,6 +1,7 @@
 /**
  * The RPC methods of a sandbox that rows cannot describe. rpc.ts derives the others and adds them.
  */
+
 import { RpcTarget } from "cloudflare:workers";
 import type { z } from "zod";
 import type { Env } from "../../config.ts";
@@ -31,18 +32,22 @@ import { splitArguments } from "../../protocol/verbs/arguments.ts";
 import type { CallName } from "../../protocol/verbs/types.ts";
 import { type VerbName, type VerbRow, verbs } from "../../protocol/verbs.ts";
 import { requireRight, requireRights } from "../auth/auth.ts";
-import { type SandboxStub, sandboxObject, unwrap } from "../http/objects.ts";
+import { gatedOptions } from "../http/headers.ts";
+import {
+  type CallVerb,
+  callsOf,
+  type SandboxStub,
+  sandboxObject,
+  unwrap,
+} from "../http/objects.ts";
 import { contentOf, streamOf } from "../http/responses.ts";
 import { validateTarget } from "../http/target.ts";
-import { validate } from "../http/validate.ts";
+import { invalidField, validate } from "../http/validate.ts";
 import { portOf } from "../ports/port-traffic.ts";
-import { bodyOf, fileContentOf, rangeHeader } from "./file-content.ts";
-import { requireArchiveType } from "./files.ts";
-import { gatedOptions } from "./gated-options.ts";
+import { checkSize, requireArchiveType, transfer } from "./files.ts";
 import { breakReason } from "./lease.ts";
 import { logsQuery } from "./logs.ts";
 import { createToken } from "./tokens.ts";
-import { transfer } from "./transfer.ts";
 
 /** The caller of a binding, the sandbox that it calls, and the address at which people reach Berth. */
 export type Binding = { env: Env; caller: Caller; id: string; url: string };
@@ -70,49 +75,45 @@ export class SpecialTarget extends RpcTarget implements SpecialMethods {
   }
 
   async renewLease(token: string, options: { ttlMs?: number } = {}) {
-    const object = this.#require("renewLease");
+    const callVerb = this.#callsFor("renewLease");
     const { ttlMs } = validate(renewCallSchema, options);
-    const args = { token, ttlMs };
-    return unwrap(await object.callVerb("renewLease", this.binding.caller, args, newId()));
+    return unwrap(await callVerb("renewLease", { token, ttlMs }));
   }
 
   async releaseLease(token: string, { force = false }: { force?: boolean } = {}) {
-    const object = this.#require("releaseLease");
-    const args = { token, force };
-    return unwrap(await object.callVerb("releaseLease", this.binding.caller, args, newId()));
+    const callVerb = this.#callsFor("releaseLease");
+    return unwrap(await callVerb("releaseLease", { token, force }));
   }
 
   async breakLease(reason: string) {
     const { env, caller, id } = this.binding;
     requireRight(caller, "admin", id);
-    const object = sandboxObject(env, id);
-    const args = { reason: breakReason(reason) };
-    return unwrap(await object.callVerb("breakLease", caller, args, newId()));
+    const callVerb = callsOf(env, id, caller, newId());
+    return unwrap(await callVerb("breakLease", { reason: breakReason(reason) }));
   }
 
   async patchMetadata(patch: MetadataPatch, { ifMatch }: { ifMatch?: number } = {}) {
-    const object = this.#require("patchMetadata");
-    const args = { change: validate(metadataPatchSchema, patch), ifMatch };
-    return unwrap(await object.callVerb("patchMetadata", this.binding.caller, args, newId()));
+    const callVerb = this.#callsFor("patchMetadata");
+    const change = validate(metadataPatchSchema, patch);
+    return unwrap(await callVerb("patchMetadata", { change, ifMatch }));
   }
 
   async replaceMetadata(metadata: MetadataPatch, { ifMatch }: { ifMatch: number }) {
-    const object = this.#require("replaceMetadata");
-    const args = { to: validate(metadataPatchSchema, metadata), ifMatch };
-    return unwrap(await object.callVerb("replaceMetadata", this.binding.caller, args, newId()));
+    const callVerb = this.#callsFor("replaceMetadata");
+    const to = validate(metadataPatchSchema, metadata);
+    return unwrap(await callVerb("replaceMetadata", { to, ifMatch }));
   }
 
   async events(fields: { after?: number; limit?: number } = {}) {
-    const object = this.#require("listEvents");
+    const callVerb = this.#callsFor("listEvents");
     const query = validate(eventsQuerySchema, fields);
-    return unwrap(await object.callVerb("listEvents", this.binding.caller, { query }, newId()));
+    return unwrap(await callVerb("listEvents", { query }));
   }
 
   async streamEvents({ after }: { after?: number } = {}) {
-    const object = this.#require("listEvents");
+    const callVerb = this.#callsFor("listEvents");
     const query = validate(eventsQuerySchema, after === undefined ? {} : { after });
-    const args = { after: query.after };
-    return unwrap(await object.callVerb("followEvents", this.binding.caller, args, newId()));
+    return unwrap(await callVerb("followEvents", { after: query.after }));
   }
 
   async createToken(call: { rights: Right[]; ttlMs?: number | undefined }) {
@@ -122,27 +123,22 @@ export class SpecialTarget extends RpcTarget implements SpecialMethods {
   }
 
   async openPort(port: PortInput) {
-    const { caller, id, url } = this.binding;
-    const object = this.#require("openPort");
+    const { id, url } = this.binding;
+    const callVerb = this.#callsFor("openPort");
     const call = validate(portCallSchema, port);
-    return portOf(
-      url,
-      id,
-      call,
-      unwrap(await object.callVerb("openPort", caller, { call }, newId())),
-    );
+    return portOf(url, id, call, unwrap(await callVerb("openPort", { call })));
   }
 
   async processLogs(
     id: string,
     options: Parameters<SandboxApi["processLogs"]>[1] = {},
   ): Promise<ReadableStream<Uint8Array>> {
-    const object = this.#require("processLogs");
+    const callVerb = this.#callsFor("processLogs");
     const { raw = false, ...fields } = options;
     const target = String(validateTarget("process", this.binding.id, id));
     const { query } = splitArguments(verbs.processLogs, [id, fields]);
     const args = { target, query: logsQuery(query, raw), raw };
-    return streamOf(await object.callVerb("processLogs", this.binding.caller, args, newId()));
+    return streamOf(await callVerb("processLogs", args));
   }
 
   async readFile(path: string, { range, ...options }: ReadOptions = {}): Promise<FileContent> {
@@ -210,6 +206,12 @@ export class SpecialTarget extends RpcTarget implements SpecialMethods {
     return transfer(object, { call, query, headers, body, requestId: newId() });
   }
 
+  #callsFor(name: VerbName): CallVerb {
+    const { env, caller, id } = this.binding;
+    this.#require(name);
+    return callsOf(env, id, caller, newId());
+  }
+
   #require(name: VerbName): SandboxStub {
     const { env, caller, id } = this.binding;
     const row: VerbRow = verbs[name];
@@ -220,4 +222,49 @@ export class SpecialTarget extends RpcTarget implements SpecialMethods {
 
 function newId(): string {
   return crypto.randomUUID();
+}
+
+export function bodyOf(content: Content): Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> {
+  if (content instanceof Uint8Array) {
+    checkSize(content.length);
+    return content as Uint8Array<ArrayBuffer>;
+  }
+  const { stream, bytes } = content ?? {};
+  if (!(stream instanceof ReadableStream)) {
+    throw invalidField(
+      "content",
+      "must be a Uint8Array, or a `stream` with how many `bytes` it has",
+    );
+  }
+  checkSize(bytes);
+  const { readable, writable } = new FixedLengthStream(bytes);
+  // The reader of the other end sees a failure.
+  stream.pipeTo(writable).catch(() => undefined);
+  return readable;
+}
+
+export function rangeHeader({ start, end }: NonNullable<ReadOptions["range"]>): string {
+  const isOffset = (offset: number) => Number.isSafeInteger(offset) && offset >= 0;
+  if (!isOffset(start)) throw invalidField("range", "`start` must be a whole number");
+  if (end === undefined) return `bytes=${start}-`;
+  if (!isOffset(end) || end <= start)
+    throw invalidField("range", "`end` must be a whole number above start");
+  return `bytes=${start}-${end - 1}`;
+}
+
+export async function fileContentOf(answer: Response): Promise<FileContent> {
+  const { headers } = answer;
+  const part = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(headers.get("content-range") ?? "");
+  const length = Number(headers.get("content-length") ?? 0);
+  const [start, end, size] =
+    part === null ? [0, length, length] : [Number(part[1]), Number(part[2]) + 1, Number(part[3])];
+  const isEmpty = answer.ok && answer.body === null;
+  return {
+    body: isEmpty ? new Blob([]).stream() : await streamOf(answer),
+    etag: headers.get("etag") ?? "",
+    modifiedAt: new Date(headers.get("last-modified") ?? 0).toISOString(),
+    start,
+    end,
+    size,
+  };
 }

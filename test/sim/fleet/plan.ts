@@ -2,7 +2,7 @@
  * A plan of a fleet history: the real actor over rows in memory, with its calls to other objects. See rpc.ts for
  * its participants.
  */
-import type { PlanIdentity } from "../../../src/core/plan/lifetime.ts";
+import type { PlanIdentity } from "../../../src/core/plan/membership.ts";
 import type { PlanRecord, Run } from "../../../src/core/plan/record.ts";
 import * as names from "../../../src/objects/directory/plans.ts";
 import type { PlanActor } from "../../../src/objects/plan/actor.ts";

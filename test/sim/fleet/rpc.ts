@@ -2,7 +2,7 @@
  * Calls from one object to another: the request waits for the caller's rows, request or response may be lost, a request may
  * arrive a second time much later, and the response reaches only a caller that still exists.
  */
-import { checkLease } from "../../../src/core/lease/check.ts";
+import { checkLease } from "../../../src/core/lease/refusals.ts";
 import { isEnding } from "../../../src/core/sandbox/step.ts";
 import type { ParticipantPort } from "../../../src/objects/plan/ports.ts";
 import type { SandboxActor } from "../../../src/objects/sandbox/actor.ts";

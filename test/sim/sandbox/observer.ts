@@ -3,7 +3,7 @@
  * for what must hold at the end, and lease-watch.ts for leases.
  */
 import { earliest } from "../../../src/core/deadline.ts";
-import { leaseDeadline } from "../../../src/core/lease/deadline.ts";
+import { leaseDeadline } from "../../../src/core/lease/step.ts";
 import { sandboxDeadline } from "../../../src/core/sandbox/pending.ts";
 import type { SandboxActor } from "../../../src/objects/sandbox/actor.ts";
 import { type Facts, load } from "../../../src/objects/sandbox/store.ts";

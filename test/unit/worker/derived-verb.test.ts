@@ -5,7 +5,7 @@ import { z } from "zod";
 import { derivedMethods } from "../../../src/client/verbs.ts";
 import type { HttpClient, HttpRequest } from "../../../src/client/http/request.ts";
 import { toAgentRequest } from "../../../src/objects/sandbox/calls/proxy.ts";
-import { flagSchema } from "../../../src/protocol/fields/flag.ts";
+import { flagSchema } from "../../../src/protocol/fields/scalar.ts";
 import type { Caller } from "../../../src/protocol/rights.ts";
 import { sandboxPath } from "../../../src/protocol/verbs/row.ts";
 import type { Verb } from "../../../src/protocol/verbs/types.ts";

@@ -8,16 +8,18 @@ import type { Failure } from "../../../protocol/plan.ts";
 import { backOffMs } from "../../back-off.ts";
 import type { ParticipantDecision } from "../pending.ts";
 import type { PartResult } from "../record.ts";
-import { committedCheckpoints, type Participant, type ParticipantPhase } from "./participant.ts";
 import {
   advanceToRun,
+  committedCheckpoints,
   isRunOver,
+  type Participant,
+  type ParticipantPhase,
   type ParticipantReply,
   type ParticipantStep,
   releaseRun,
   replyWith,
   staleRunError,
-} from "./transition.ts";
+} from "./participant.ts";
 
 export type FinishEvent = {
   type: "finish";

@@ -15,15 +15,18 @@ import {
   requeueLease,
   startRestore,
 } from "./finish.ts";
-import { type Participant, type ParticipantPhase, resourcesOf, ticketOf } from "./participant.ts";
 import {
   advanceToRun,
   notMemberError,
+  type Participant,
+  type ParticipantPhase,
   type ParticipantReply,
   type ParticipantStep,
   replyWith,
+  resourcesOf,
   staleStepError,
-} from "./transition.ts";
+  ticketOf,
+} from "./participant.ts";
 
 export type ParticipantEvent =
   | { type: "join"; plan: string; run: number }

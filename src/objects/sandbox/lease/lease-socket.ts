@@ -5,7 +5,7 @@
 import type { Lease, Waiter } from "../../../core/lease/lease.ts";
 import { viewGrant } from "../../../core/lease/view.ts";
 import { type BerthError, errorBody } from "../../../protocol/errors.ts";
-import { revokedClose } from "../../../protocol/internal/socket-names.ts";
+import { revokedClose } from "../../../protocol/internal/socket-call.ts";
 import type { AcquireCall } from "../../../protocol/lease.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { LeaseListener, SandboxActor } from "../actor.ts";

@@ -1,5 +1,5 @@
 /** The calls on the lease. A waiting call only steps the lease again when it is woken. */
-import type { LeaseReply } from "../../../core/lease/event.ts";
+import type { LeaseReply } from "../../../core/lease/lease.ts";
 import { waitTimeoutError } from "../../../core/lease/refusals.ts";
 import { viewGrant, viewLease } from "../../../core/lease/view.ts";
 import type {

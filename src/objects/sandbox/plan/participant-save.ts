@@ -1,6 +1,6 @@
 /** Saves the tree of a participant for a commit, and compares it with the last commit. */
 import { admitCall } from "../../../core/sandbox/admit.ts";
-import type { Changes } from "../../../protocol/changes.ts";
+import type { Changes } from "../../../protocol/checkpoint.ts";
 import { asBerthError } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { SandboxActor } from "../actor.ts";

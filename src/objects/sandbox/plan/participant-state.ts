@@ -5,11 +5,11 @@
 import { leaseLostError } from "../../../core/lease/refusals.ts";
 import {
   type Participant,
+  type ParticipantReply,
   resourcesOf,
   ticketOf,
 } from "../../../core/plan/participant/participant.ts";
 import { type ParticipantEvent, stepParticipant } from "../../../core/plan/participant/step.ts";
-import type { ParticipantReply } from "../../../core/plan/participant/transition.ts";
 import type { SandboxRecord } from "../../../core/sandbox/record.ts";
 import type { SandboxActor } from "../actor.ts";
 import { discardCheckpoint } from "../lifecycle/checkpoint-removal.ts";

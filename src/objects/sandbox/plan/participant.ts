@@ -3,9 +3,12 @@
  * once for all requests that wait for them; the state is checked again, in one step with what follows, when they are
  * done.
  */
-import { ticketOf } from "../../../core/plan/participant/participant.ts";
+import {
+  staleMembershipError,
+  staleRunError,
+  ticketOf,
+} from "../../../core/plan/participant/participant.ts";
 import type { ParticipantEvent } from "../../../core/plan/participant/step.ts";
-import { staleMembershipError, staleRunError } from "../../../core/plan/participant/transition.ts";
 import type { ParticipantDecision } from "../../../core/plan/pending.ts";
 import type { PartResult, Vote } from "../../../core/plan/record.ts";
 import { failureOf } from "../../../core/plan/run.ts";

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { LeaseEvent } from "../../../../src/core/lease/event.ts";
-import type { LossReason } from "../../../../src/core/lease/lease.ts";
+import type { LeaseEvent, LossReason } from "../../../../src/core/lease/lease.ts";
 import { LeaseHarness, minute, second } from "./harness.ts";
 import { Oracle } from "./oracle.ts";
 

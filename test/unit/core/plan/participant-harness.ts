@@ -3,16 +3,11 @@
  * to them. All transitions are the real ones.
  */
 
-import {
-  type Participant,
-  recordRestoreResult,
-  resourcesOf,
-} from "../../../../src/core/plan/participant/participant.ts";
+import { type Participant, recordRestoreResult, resourcesOf, type ParticipantReply } from "../../../../src/core/plan/participant/participant.ts";
 import {
   type ParticipantEvent,
   stepParticipant,
 } from "../../../../src/core/plan/participant/step.ts";
-import type { ParticipantReply } from "../../../../src/core/plan/participant/transition.ts";
 import type { ParticipantDecision } from "../../../../src/core/plan/pending.ts";
 import type { PartResult } from "../../../../src/core/plan/record.ts";
 import type { SandboxState } from "../../../../src/core/sandbox/record.ts";

@@ -1,5 +1,5 @@
 /**
- * Whole numbers in bodies and in queries.
+ * Whole numbers in bodies and in queries, and what else queries have in common.
  */
 import { z } from "zod";
 
@@ -26,5 +26,9 @@ export const nextCursor = "The `nextCursor` of an earlier page.";
 
 function parseDigits(value: unknown): unknown {
   if (typeof value !== "string") return value;
-  return /^\d+$/.test(value) ? Number(value) : Number.NaN;
+  return /^\d+$/.test(value) ? Number(value) : value;
 }
+
+export const flagSchema = z
+  .enum(["0", "1", "true", "false"], "must be true or false")
+  .transform((text) => text === "1" || text === "true");

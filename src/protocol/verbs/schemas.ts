@@ -1,0 +1,19 @@
+/**
+ * Exports all schemas that rows of the table of verbs refer to.
+ */
+
+export * from "../checkpoint.ts";
+export * from "../directory.ts";
+export * from "../event.ts";
+export * from "../exec.ts";
+export * from "../file.ts";
+export * from "../health.ts";
+export * from "../lease.ts";
+export * from "../metadata.ts";
+export * from "../plan.ts";
+export * from "../port.ts";
+export * from "../process.ts";
+export * from "../rights.ts";
+export * from "../sandbox.ts";
+export * from "../session.ts";
+export * from "../terminal.ts";
