@@ -1,11 +1,11 @@
 /** Finds or creates sandboxes for one tenant: decides and writes in one synchronous step, and acts only then. */
 import { decideFind, mayDecideAgain } from "../../core/directory/find.ts";
-import { emptyMetadata, patchMetadata } from "../../core/metadata/patch.ts";
 import type { Report } from "../../protocol/directory.ts";
 import { BerthError, unknownSandbox } from "../../protocol/errors.ts";
 import { type OnExisting, scopeKey } from "../../protocol/fields/scope.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
 import type { LeaseClaim, NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
+import { createMetadata } from "../sandbox/metadata.ts";
 import { Alarm } from "../shared/alarm.ts";
 import type { ObjectHost } from "../shared/host.ts";
 import { type ErrorValue, toBerthError } from "../shared/result.ts";
@@ -72,8 +72,8 @@ export class DirectoryActor {
   }
 
   async findOrCreate(call: FindOrCreateCall): Promise<Found> {
-    const metadata = patchMetadata(emptyMetadata, call.make.metadata, undefined);
-    if ("refuse" in metadata) throw metadata.refuse;
+    // Refused before anything is decided.
+    createMetadata(call.make.metadata);
     let confirmed: string | undefined;
     for (let round = 0; round < roundsMax; round++) {
       const outcome = this.#decide(call, confirmed);
@@ -92,8 +92,8 @@ export class DirectoryActor {
   /** Creates a sandbox for a plan. The plan has chosen the id, which identifies a repeated call, however late. */
   async make(make: NewSandbox): Promise<null> {
     const { id } = make.spec;
-    const metadata = patchMetadata(emptyMetadata, make.metadata, undefined);
-    if ("refuse" in metadata) throw metadata.refuse;
+    // Refused before anything is decided.
+    createMetadata(make.metadata);
     if (rowOf(this.#host, id) === undefined) {
       const now = this.#host.clock();
       this.#tasks.forgetRefusal(id);

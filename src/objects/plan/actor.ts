@@ -1,6 +1,6 @@
 /** Commits every change of a plan: decides, writes rows, arms the alarm, and only then sends requests. */
 import { backOffMs } from "../../core/back-off.ts";
-import { openPlan, type PlanIdentity } from "../../core/plan/lifetime.ts";
+import { openPlan, type PlanIdentity } from "../../core/plan/membership.ts";
 import { hasPendingRequests, planDeadline } from "../../core/plan/pending.ts";
 import type { PlanRecord } from "../../core/plan/record.ts";
 import { stepRun } from "../../core/plan/run.ts";
@@ -66,7 +66,7 @@ export class PlanActor {
     if (this.#plan === undefined) return;
     this.commit(stepRun(this.#plan, { type: "instance" }, this.host.clock()));
     this.requests.sendPending(this.#plan);
-    this.#arm();
+    this.armAlarm();
   }
 
   step(transition: (plan: PlanRecord, now: number) => PlanRecord): void {
@@ -86,7 +86,7 @@ export class PlanActor {
     // If the transaction throws, memory must not change either.
     this.#plan = after;
     this.#retry = retry;
-    this.#arm();
+    this.armAlarm();
     this.waiters.wakeAll();
     this.requests.sendPending(after);
   }
@@ -113,7 +113,7 @@ export class PlanActor {
       this.#retry = retry;
       this.requests.retryFailed(plan);
     } else this.requests.sendPending(plan);
-    this.#arm();
+    this.armAlarm();
     await this.requests.settle();
   }
 
@@ -129,12 +129,8 @@ export class PlanActor {
     return dueAt === before.dueAt && tries === before.tries ? before : { tries, dueAt };
   }
 
-  /** For rechecks, whose times are not stored. */
-  rearm(): void {
-    this.#arm();
-  }
-
-  #arm(): void {
+  /** Call when the time of a recheck has changed, which is not stored. */
+  armAlarm(): void {
     if (this.#plan === undefined) return;
     const next = planDeadline(this.#plan, Math.min(this.#retry.dueAt, this.requests.nextRecheckAt));
     if (next !== undefined) this.#alarm.setBy(next.at);

@@ -2,12 +2,13 @@
  * Serves the calls that add and remove members or remove the plan. Each change is decided in one step, and the call returns
  * when all affected sandboxes have confirmed; the plan continues without the caller if that takes too long.
  */
-import { emptyMetadata, patchMetadata } from "../../core/metadata/patch.ts";
-import { openPlan, type PlanIdentity, startPlanRemoval } from "../../core/plan/lifetime.ts";
 import {
   type MemberRequest,
   memberHeldError,
+  openPlan,
+  type PlanIdentity,
   startJoin,
+  startPlanRemoval,
   startRemoval,
 } from "../../core/plan/membership.ts";
 import type {
@@ -21,6 +22,7 @@ import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Member, Plan } from "../../protocol/plan.ts";
 import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
+import { createMetadata } from "../sandbox/metadata.ts";
 import { type ErrorValue, toBerthError } from "../shared/result.ts";
 import { withTimeout } from "../shared/timeout.ts";
 import { noSuchPlanError, type PlanActor } from "./actor.ts";
@@ -68,17 +70,12 @@ export async function putMember(
     }
     if (after !== plan) {
       if (cannot !== undefined) throw toBerthError(cannot);
-      if (make !== undefined) checkMetadata(make);
+      // No call is stored that can never succeed.
+      if (make !== undefined) createMetadata(make.metadata);
       actor.commit(after, { call: make });
     }
     return waitUntilJoined(actor, decision.joining, end);
   }
-}
-
-/** Checked before the join is stored, so that no call is stored that can never succeed. */
-function checkMetadata({ metadata }: NewSandbox): void {
-  const change = patchMetadata(emptyMetadata, metadata, undefined);
-  if ("refuse" in change) throw change.refuse;
 }
 
 export async function removeMember(

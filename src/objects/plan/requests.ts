@@ -89,7 +89,7 @@ export class PlanRequests {
       if (!isContinuing) this.#failed.add(key);
       else {
         this.#recheckAt.set(key, host.clock() + limits.planPendingRetryMs);
-        this.#actor.rearm();
+        this.#actor.armAlarm();
       }
     } catch (error) {
       this.#failed.add(key);

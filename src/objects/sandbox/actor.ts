@@ -1,10 +1,8 @@
 /** The one commit of a sandbox: decides with src/core, writes the rows, arms the alarm, and only then acts. */
 import { type Deadline, earliest } from "../../core/deadline.ts";
-import { leaseDeadline } from "../../core/lease/deadline.ts";
-import type { LeaseEvent, LeaseReply } from "../../core/lease/event.ts";
-import type { CallsInFlight, Lease } from "../../core/lease/lease.ts";
-import { leaseEventsBetween } from "../../core/lease/lease-events.ts";
-import { stepLease } from "../../core/lease/step.ts";
+import type { CallsInFlight, Lease, LeaseEvent, LeaseReply } from "../../core/lease/lease.ts";
+import { leaseDeadline, stepLease } from "../../core/lease/step.ts";
+import { leaseEventsBetween } from "../../core/lease/view.ts";
 import { recordRestoreResult } from "../../core/plan/participant/participant.ts";
 import { destroyedError } from "../../core/sandbox/admit.ts";
 import { sandboxDeadline } from "../../core/sandbox/pending.ts";
@@ -14,7 +12,6 @@ import { unknownSandbox } from "../../protocol/errors.ts";
 import type { EventData } from "../../protocol/event.ts";
 import type { ContainerRuntime } from "../../runtime/runtime.ts";
 import { Alarm } from "../shared/alarm.ts";
-import type { EventStreams } from "../shared/event-stream.ts";
 import { Waiters } from "../shared/waiters.ts";
 import { AgentChannel } from "./agent/agent-channel.ts";
 import { AgentClient } from "./agent/agent-client.ts";
@@ -51,20 +48,20 @@ export class SandboxActor {
   readonly waiters: Waiters;
   readonly inFlight = new InFlight();
   readonly freeze: SnapshotFreeze;
-  readonly agentClient: AgentClient;
-  readonly link: AgentLink;
-  readonly channel: AgentChannel;
-  readonly metadataCopy: MetadataCopy;
+  readonly agentClient = new AgentClient(this);
+  readonly link = new AgentLink(this);
+  readonly channel = new AgentChannel(this);
+  readonly metadataCopy = new MetadataCopy(this);
   readonly keyRows: KeyRows;
   /** By idempotency key, the call that is on its way to the agent. The promises never reject. */
   readonly keysInFlight = new Map<string, Promise<void>>();
-  readonly workMonitor: WorkMonitor;
-  readonly execLog: ExecLog;
-  readonly eventStreams: EventStreams;
+  readonly workMonitor = new WorkMonitor(this);
+  readonly execLog = new ExecLog(this);
+  readonly eventStreams = streams(this);
   readonly outbox: DirectoryOutbox;
-  readonly participant: PlanParticipant;
-  readonly idleness: Idleness;
-  readonly revocation: Revocation;
+  readonly participant = new PlanParticipant(this);
+  readonly idleness = new Idleness(this);
+  readonly revocation = new Revocation(this);
   readonly reconciler: Reconciler;
   #facts: Facts | undefined;
   #clock = 0;
@@ -79,18 +76,8 @@ export class SandboxActor {
     this.waiters = new Waiters(host);
     this.#alarm = new Alarm(host);
     this.freeze = new SnapshotFreeze(host);
-    this.agentClient = new AgentClient(this);
-    this.link = new AgentLink(this);
-    this.channel = new AgentChannel(this);
-    this.metadataCopy = new MetadataCopy(this);
     this.keyRows = new KeyRows(host, () => this.now());
-    this.workMonitor = new WorkMonitor(this);
-    this.execLog = new ExecLog(this);
-    this.eventStreams = streams(this);
     this.outbox = new DirectoryOutbox(this);
-    this.participant = new PlanParticipant(this);
-    this.idleness = new Idleness(this);
-    this.revocation = new Revocation(this);
     this.reconciler = new Reconciler(this);
     const loaded = load(host);
     this.#facts = loaded?.facts;
@@ -227,12 +214,12 @@ export class SandboxActor {
     if (this.#facts === undefined) return;
     const { lease } = this.#facts;
     if (lease.waiters.length > 0) this.stepLease({ type: "tick" });
-    if (lease.state.name !== "free" || lease.waiters.length > 0) this.#armAlarm();
+    if (lease.state.name !== "free" || lease.waiters.length > 0) this.armAlarm();
   }
 
   #committed(why: string): void {
     const { sandbox } = this.facts;
-    const next = this.#armAlarm();
+    const next = this.armAlarm();
     // Logs each state once. Lease changes are too frequent for the log; they are in the events.
     if (sandbox.state.name !== this.#loggedState) {
       this.#loggedState = sandbox.state.name;
@@ -241,11 +228,6 @@ export class SandboxActor {
     this.waiters.wakeAll();
     this.reconciler.reconcile();
     this.outbox.flush();
-  }
-
-  /** Call when a deadline changed outside a commit. */
-  rearmAlarm(): void {
-    if (this.#facts !== undefined) this.#armAlarm();
   }
 
   /**
@@ -260,7 +242,9 @@ export class SandboxActor {
     if (next !== undefined) this.#alarm.moveTo(next.at);
   }
 
-  #armAlarm(): string | undefined {
+  /** Call when a deadline changed outside a commit. Returns what it is for. */
+  armAlarm(): string | undefined {
+    if (this.#facts === undefined) return undefined;
     const next = this.#nextDeadline();
     if (next !== undefined) this.#alarm.setBy(next.at);
     return next?.why;

@@ -1,5 +1,11 @@
 /** The calls on the metadata: one request makes one commit, and the copy inside the sandbox follows. */
-import { type MetadataChange, patchMetadata, replaceMetadata } from "../../core/metadata/patch.ts";
+import {
+  emptyMetadata,
+  type MetadataChange,
+  patchMetadata,
+  replaceMetadata,
+  type VersionedMetadata,
+} from "../../core/metadata/patch.ts";
 import type { MetadataAnswer, MetadataPatch } from "../../protocol/metadata.ts";
 import type { SandboxActor } from "./actor.ts";
 
@@ -20,6 +26,13 @@ export function patch(
 export function replace(actor: SandboxActor, to: MetadataPatch, ifMatch: number): MetadataAnswer {
   actor.refuseIfDestroyed();
   return apply(actor, replaceMetadata(actor.facts.metadata, to, ifMatch));
+}
+
+/** The metadata of a new sandbox. */
+export function createMetadata(given: MetadataPatch): VersionedMetadata {
+  const metadata = patchMetadata(emptyMetadata, given, undefined);
+  if ("refuse" in metadata) throw metadata.refuse;
+  return metadata.next;
 }
 
 function apply(actor: SandboxActor, changed: MetadataChange): MetadataAnswer {

@@ -1,5 +1,5 @@
 /** Sends requests to the agent of one sandbox. Each waits for the end of a snapshot, which freezes the agent. */
-import { checkLease } from "../../../core/lease/check.ts";
+import { checkLease } from "../../../core/lease/refusals.ts";
 import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { BerthError, errors } from "../../../protocol/errors.ts";
 import { agentPaths } from "../../../protocol/internal/agent.ts";
@@ -47,6 +47,16 @@ export class AgentClient {
   sendInternal(agent: Incarnation, request: AgentRequest): Promise<Response> {
     this.#patientReach ??= this.#reachWithin(freezeWaitMs);
     return callAgent(this.#patientReach, agent, request, request.headersMs);
+  }
+
+  /** Like `sendInternal`. Undefined if that incarnation does not respond. */
+  async sendIfReachable(agent: Incarnation, request: AgentRequest): Promise<Response | undefined> {
+    try {
+      return await this.sendInternal(agent, request);
+    } catch (error) {
+      if (error instanceof AgentUnreachable) return undefined;
+      throw error;
+    }
   }
 
   /** The request of an admitted call, with its fence. An agent that does not respond has interrupted the call. */

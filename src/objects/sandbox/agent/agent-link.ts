@@ -10,7 +10,7 @@ import {
 } from "../../../protocol/internal/agent.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { FailReason } from "../../../protocol/sandbox.ts";
-import { AgentUnreachable, speaksSupportedProtocol } from "../../../runtime/agent-client.ts";
+import { speaksSupportedProtocol } from "../../../runtime/agent-client.ts";
 import { sleep, withTimeout } from "../../shared/timeout.ts";
 import type { SandboxActor } from "../actor.ts";
 import { readJsonBody } from "./body-watchdog.ts";
@@ -35,17 +35,12 @@ export class AgentLink {
 
   /** Checks a new agent before its start is committed. An agent that does not answer passes; the next call reports it. */
   async speaksProtocol(agent: Incarnation): Promise<boolean> {
-    try {
-      const response = await this.#actor.agentClient.sendInternal(agent, {
-        ...{ method: "GET", path: agentPaths.health, requestId: "start" },
-        headersMs: limits.probeTimeoutMs,
-      });
-      await response.body?.cancel();
-      return speaksSupportedProtocol(response);
-    } catch (error) {
-      if (error instanceof AgentUnreachable) return true;
-      throw error;
-    }
+    const response = await this.#actor.agentClient.sendIfReachable(agent, {
+      ...{ method: "GET", path: agentPaths.health, requestId: "start" },
+      headersMs: limits.probeTimeoutMs,
+    });
+    await response?.body?.cancel();
+    return response === undefined || speaksSupportedProtocol(response);
   }
 
   /** This instance started the agent, so no earlier one can have sent it anything. */
@@ -133,15 +128,11 @@ export class AgentLink {
   }
 
   async #probe(agent: Incarnation): Promise<void> {
-    try {
-      const call = { method: "GET", path: agentPaths.health, requestId: "alive" } as const;
-      const response = await this.#actor.agentClient.sendInternal(agent, call);
-      await response.body?.cancel();
-      this.#lastSeen = this.#actor.host.clock();
-    } catch (error) {
-      if (!(error instanceof AgentUnreachable)) throw error;
-      await this.recheck(agent);
-    }
+    const call = { method: "GET", path: agentPaths.health, requestId: "alive" } as const;
+    const response = await this.#actor.agentClient.sendIfReachable(agent, call);
+    if (response === undefined) return this.recheck(agent);
+    await response.body?.cancel();
+    this.#lastSeen = this.#actor.host.clock();
   }
 
   async #greet(agent: Incarnation): Promise<void> {
@@ -223,19 +214,15 @@ export class AgentLink {
     call: { fence: number; drain: boolean; waitMs: number },
     headersMs: number,
   ): Promise<(AgentFenced & { speaksProtocol: boolean }) | undefined> {
-    try {
-      const response = await this.#actor.agentClient.sendInternal(agent, {
-        ...{ method: "POST", path: agentPaths.fence, requestId: "fence" },
-        ...{ body: JSON.stringify(call), headersMs },
-      });
-      const json = await readJsonBody(response, this.#actor.freeze.startTimer);
-      const fenced = agentFencedSchema.safeParse(json);
-      if (!response.ok || !fenced.success) return undefined;
-      return { ...fenced.data, speaksProtocol: speaksSupportedProtocol(response) };
-    } catch (error) {
-      if (error instanceof AgentUnreachable) return undefined;
-      throw error;
-    }
+    const response = await this.#actor.agentClient.sendIfReachable(agent, {
+      ...{ method: "POST", path: agentPaths.fence, requestId: "fence" },
+      ...{ body: JSON.stringify(call), headersMs },
+    });
+    if (response === undefined) return undefined;
+    const json = await readJsonBody(response, this.#actor.freeze.startTimer);
+    const fenced = agentFencedSchema.safeParse(json);
+    if (!response.ok || !fenced.success) return undefined;
+    return { ...fenced.data, speaksProtocol: speaksSupportedProtocol(response) };
   }
 }
 

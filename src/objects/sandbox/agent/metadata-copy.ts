@@ -2,7 +2,6 @@
 import type { VersionedMetadata } from "../../../core/metadata/patch.ts";
 import type { Incarnation } from "../../../core/sandbox/record.ts";
 import { agentPaths } from "../../../protocol/internal/agent.ts";
-import { AgentUnreachable } from "../../../runtime/agent-client.ts";
 import { sleep } from "../../shared/timeout.ts";
 import type { SandboxActor } from "../actor.ts";
 
@@ -59,14 +58,10 @@ export class MetadataCopy {
   async #push(agent: Incarnation, { map, version }: VersionedMetadata): Promise<boolean> {
     const body = JSON.stringify({ version, metadata: map });
     const call = { method: "PUT", path: agentPaths.metadata, body, requestId: "metadata" } as const;
-    try {
-      const response = await this.#actor.agentClient.sendInternal(agent, call);
-      await response.body?.cancel();
-      if (response.ok) this.#copied = { incarnation: agent.incarnation, version };
-      return response.ok;
-    } catch (error) {
-      if (error instanceof AgentUnreachable) return false;
-      throw error;
-    }
+    const response = await this.#actor.agentClient.sendIfReachable(agent, call);
+    await response?.body?.cancel();
+    if (response?.ok !== true) return false;
+    this.#copied = { incarnation: agent.incarnation, version };
+    return true;
   }
 }

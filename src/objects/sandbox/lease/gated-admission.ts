@@ -1,6 +1,5 @@
 /** Admits gated calls, and operations during which none may run. Makes sure that a container runs. */
-import { checkLease } from "../../../core/lease/check.ts";
-import { notGrantedError } from "../../../core/lease/refusals.ts";
+import { checkLease, notGrantedError } from "../../../core/lease/refusals.ts";
 import { admitCall } from "../../../core/sandbox/admit.ts";
 import type { Incarnation, Start } from "../../../core/sandbox/record.ts";
 import { BerthError } from "../../../protocol/errors.ts";
@@ -37,7 +36,7 @@ export async function admitGatedCall(
 ): Promise<AdmittedCall> {
   if (actor.freeze.isActive) refuseBeforeWaiting(actor, caller);
   await actor.agentClient.untilReachable();
-  const ownToken = await acquireForOneCall(actor, caller);
+  const ownToken = await acquireForOneCall(actor, caller, "a waiting call");
   const token = caller.token ?? ownToken;
   // Expired leases end first: the alarm may be late.
   actor.stepLease({ type: "tick" });
@@ -115,10 +114,11 @@ export function newStart(actor: SandboxActor): Start {
 /** A call with `waitMs` and no token queues for a lease, runs with it, and releases it. */
 async function acquireForOneCall(
   actor: SandboxActor,
-  { token, waitMs, holder = "a waiting call" }: GatedCaller,
+  { token, waitMs, holder }: GatedCaller,
+  what: string,
 ): Promise<string | undefined> {
   if (token !== undefined || waitMs === undefined) return undefined;
-  return acquireOrThrow(actor, { holder, waitMs, ttlMs: limits.leaseTtlMs });
+  return acquireOrThrow(actor, { holder: holder ?? what, waitMs, ttlMs: limits.leaseTtlMs });
 }
 
 /** A lease cannot end while its call runs, so its use is written only if it must be used soon. */
@@ -148,10 +148,8 @@ export async function beginExclusive(
     actor.stepLease({ type: "take", reason: "forced" }, force.by);
     return counted ? countInFlight(actor, undefined) : () => undefined;
   }
-  if (caller.token === undefined && caller.waitMs !== undefined) {
-    const holder = caller.holder ?? what;
-    const { waitMs } = caller;
-    const token = await acquireOrThrow(actor, { holder, waitMs, ttlMs: limits.leaseTtlMs });
+  const token = await acquireForOneCall(actor, caller, what);
+  if (token !== undefined) {
     const end = counted ? countInFlight(actor, token) : () => undefined;
     const release = () => {
       end();

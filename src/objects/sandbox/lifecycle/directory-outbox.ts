@@ -127,7 +127,7 @@ export class DirectoryOutbox {
     const waitMs = Math.min(limits.reportRetryMs * 2 ** this.#tries, limits.reportRetryMaxMs);
     this.#tries++;
     this.#retryAt = this.#actor.host.clock() + waitMs;
-    this.#actor.rearmAlarm();
+    this.#actor.armAlarm();
   }
 
   get #current(): OutboxRow {

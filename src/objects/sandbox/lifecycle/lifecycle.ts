@@ -1,18 +1,18 @@
 /** The calls on a sandbox as a whole. Concurrent calls with the same aim join. */
-import { checkLease } from "../../../core/lease/check.ts";
+
 import { newLease } from "../../../core/lease/lease.ts";
-import { emptyMetadata, patchMetadata } from "../../../core/metadata/patch.ts";
+import { checkLease } from "../../../core/lease/refusals.ts";
 import { notRunningError } from "../../../core/sandbox/admit.ts";
 import type { SandboxSpec } from "../../../core/sandbox/record.ts";
 import { createRecord, isEnding } from "../../../core/sandbox/step.ts";
 import { viewSandbox } from "../../../core/sandbox/view.ts";
 import { BerthError } from "../../../protocol/errors.ts";
-import { hostListError } from "../../../protocol/fields/hosts.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { MetadataPatch } from "../../../protocol/metadata.ts";
-import type { Network, Sandbox } from "../../../protocol/sandbox.ts";
+import { hostListError, type Network, type Sandbox } from "../../../protocol/sandbox.ts";
 import type { SandboxActor } from "../actor.ts";
 import { beginExclusive, type GatedCaller, newStart } from "../lease/gated-admission.ts";
+import { createMetadata } from "../metadata.ts";
 
 /** The caller's authority to end a sandbox: the token of its lease, or force. */
 export type LeaseClaim = { token?: string | undefined; force?: { by: string } | undefined };
@@ -26,13 +26,12 @@ export type NewSandbox = { spec: SandboxSpec; metadata: MetadataPatch; start: bo
 export function make(actor: SandboxActor, call: NewSandbox): void {
   if (actor.existing !== undefined) return;
   refuseHosts(actor, call.spec);
-  const metadata = patchMetadata(emptyMetadata, call.metadata, undefined);
-  if ("refuse" in metadata) throw metadata.refuse;
+  const metadata = createMetadata(call.metadata);
   const start = call.start ? newStart(actor) : undefined;
   actor.create({
     sandbox: createRecord(call.spec, start, actor.now()),
     lease: newLease,
-    metadata: metadata.next,
+    metadata,
     tokenGeneration: 0,
     revoking: null,
     participant: null,

@@ -27,7 +27,7 @@ export class Reconciler {
     this.reconcile();
     actor.outbox.flush();
     // Calls of an earlier instance kept a lease alive without a deadline; they are gone.
-    if (actor.facts.lease.state.name !== "free") actor.rearmAlarm();
+    if (actor.facts.lease.state.name !== "free") actor.armAlarm();
   }
 
   reconcile(): void {
@@ -63,7 +63,7 @@ export class Reconciler {
     if (actor.existing === undefined) return;
     actor.stepSandbox({ type: "deadline", busy, save: !actor.container.keepsFiles });
     actor.stepLease({ type: "tick" });
-    actor.rearmAlarm();
+    actor.armAlarm();
     this.reconcile();
     actor.outbox.flush();
     // Expiry does not wait for this probe.
