@@ -47,8 +47,7 @@ describe("find or create", () => {
     const box = harness.box(await made());
     const late = box.report();
     box.metadata = { a: "1" };
-    box.become("running");
-    box.sendReport();
+    box.reportAs("running");
     harness.directory.applyReport(late);
     expect(harness.row(box.id)).toMatchObject({ state: "running", revision: box.revision });
     expect(harness.sql("SELECT k, v FROM meta WHERE id = ?", box.id)).toEqual([{ k: "a", v: "1" }]);
@@ -120,11 +119,7 @@ describe("replace", () => {
     const old = await made();
     for (const mode of ["away", "silent"] as const) {
       harness.box(old).mode = mode;
-      const pending = harness.findOrCreate(replace);
-      const refused = expect(pending).rejects.toMatchObject({ code: "unavailable" });
-      await settle();
-      await harness.pass(limits.directoryRequestMs);
-      await refused;
+      await harness.expectUnavailable(harness.findOrCreate(replace));
       harness.box(old).mode = "answers";
       expect(harness.current(scope)).toBe(old);
     }
@@ -194,8 +189,7 @@ describe("replace", () => {
     const old = await made();
     const late = harness.box(old).report();
     const { sandbox } = await harness.findOrCreate(replace);
-    harness.box(sandbox.id).become("destroyed");
-    harness.box(sandbox.id).sendReport();
+    harness.box(sandbox.id).reportAs("destroyed");
     harness.directory.applyReport(late);
     expect(harness.current(scope)).toBeUndefined();
     const { sandbox: third } = await harness.findOrCreate({ scope });
@@ -222,11 +216,7 @@ describe("find", () => {
 describe("sandboxes that do not respond", () => {
   it("[D18] a create whose object does not respond fails in time, and a repeated call gets the same sandbox", async () => {
     harness.next = "silent";
-    const first = harness.findOrCreate({ scope, key: "k" });
-    const refused = expect(first).rejects.toMatchObject({ code: "unavailable" });
-    await settle();
-    await harness.pass(limits.directoryRequestMs);
-    await refused;
+    await harness.expectUnavailable(harness.findOrCreate({ scope, key: "k" }));
     const id = String(harness.current(scope));
     harness.box(id).mode = "answers";
     expect((await harness.findOrCreate({ scope, key: "k" })).sandbox.id).toBe(id);
@@ -237,12 +227,7 @@ describe("sandboxes that do not respond", () => {
     const id = await made();
     for (const mode of ["away", "silent"] as const) {
       harness.box(id).mode = mode;
-      const refused = expect(harness.findOrCreate({ scope })).rejects.toMatchObject({
-        code: "unavailable",
-      });
-      await settle();
-      await harness.pass(limits.directoryRequestMs);
-      await refused;
+      await harness.expectUnavailable(harness.findOrCreate({ scope }));
     }
     harness.box(id).mode = "answers";
     expect((await harness.findOrCreate({ scope })).sandbox.id).toBe(id);
@@ -263,8 +248,7 @@ describe("sandboxes that do not respond", () => {
     expect(harness.row(last)?.phase).toBe("creating");
     let rings = 0;
     while (harness.row(last)?.phase === "creating" && rings < 10) {
-      await harness.pass(Math.max(0, (harness.alarmAt ?? harness.now) - harness.now));
-      if (await harness.ring()) rings++;
+      if (await harness.passToAlarm()) rings++;
     }
     expect(harness.row(last)?.phase).toBe("known");
   });
@@ -274,8 +258,7 @@ describe("sandboxes that do not respond", () => {
     await expect(harness.findOrCreate({ scope })).rejects.toBeDefined();
     let rung = 0;
     for (; rung < 3; rung++) {
-      await harness.pass(Math.max(0, (harness.alarmAt ?? harness.now) - harness.now));
-      expect(await harness.ring()).toBe(true);
+      expect(await harness.passToAlarm()).toBe(true);
     }
     const alarms = harness.logged.filter(({ why }) => why === "alarm");
     expect(alarms).toEqual(Array(rung).fill({ object: "directory", why: "alarm" }));
@@ -302,8 +285,7 @@ describe("sandboxes that do not respond", () => {
     const ids: string[] = [];
     for (let n = 0; n < limits.staleProbesMax * 3; n++) {
       const { sandbox } = await harness.findOrCreate();
-      harness.box(sandbox.id).become("starting");
-      harness.box(sandbox.id).sendReport();
+      harness.box(sandbox.id).reportAs("starting");
       ids.push(sandbox.id);
     }
     for (const id of ids.slice(0, limits.staleProbesMax)) harness.box(id).mode = "away";
@@ -322,8 +304,7 @@ describe("sandboxes that do not respond", () => {
   it("[D20] frequent lists start no more probes than the limit", async () => {
     for (let n = 0; n < limits.staleProbesMax * 3; n++) {
       const { sandbox } = await harness.findOrCreate();
-      harness.box(sandbox.id).become("starting");
-      harness.box(sandbox.id).sendReport();
+      harness.box(sandbox.id).reportAs("starting");
       harness.box(sandbox.id).mode = "silent";
     }
     await harness.pass(limits.staleAfterMs + 1);

@@ -3,6 +3,7 @@
  * Directory is the real one; it can be restarted over its rows.
  */
 import { DatabaseSync } from "node:sqlite";
+import { expect } from "vitest";
 import { DirectoryActor, type FindOrCreateCall } from "../../../src/objects/directory/actor.ts";
 import type { SandboxPort } from "../../../src/objects/directory/sandbox-tasks.ts";
 import type { NewSandbox } from "../../../src/objects/sandbox/lifecycle/lifecycle.ts";
@@ -10,6 +11,7 @@ import type { ObjectHost, SqlValue } from "../../../src/objects/shared/host.ts";
 import { type ErrorValue, type Result, refusedResult } from "../../../src/objects/shared/result.ts";
 import type { Report } from "../../../src/protocol/directory.ts";
 import { BerthError } from "../../../src/protocol/errors.ts";
+import { limits } from "../../../src/protocol/limits.ts";
 import type { Sandbox } from "../../../src/protocol/sandbox.ts";
 import { transaction } from "../../fakes/transaction.ts";
 
@@ -96,6 +98,20 @@ export class DirectoryHarness implements ObjectHost {
       timer.ring();
     }
     await settle();
+  }
+
+  /** The call is refused when its sandbox has not responded in time. */
+  async expectUnavailable(call: Promise<unknown>): Promise<void> {
+    const refused = expect(call).rejects.toMatchObject({ code: "unavailable" });
+    await settle();
+    await this.pass(limits.directoryRequestMs);
+    await refused;
+  }
+
+  /** Lets time pass until the alarm is due, then rings. */
+  async passToAlarm(): Promise<boolean> {
+    await this.pass(Math.max(0, (this.alarmAt ?? this.now) - this.now));
+    return this.ring();
   }
 
   /** False if no alarm is due. */
@@ -216,6 +232,11 @@ export class FakeSandbox {
   become(state: Sandbox["state"]): void {
     this.state = state;
     this.revision++;
+  }
+
+  reportAs(state: Sandbox["state"]): void {
+    this.become(state);
+    this.sendReport();
   }
 
   report(): Report {

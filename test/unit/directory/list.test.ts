@@ -148,8 +148,7 @@ describe("lists", () => {
       ["destroying", [box.id]],
       ["destroyed", []],
     ] as const) {
-      box.become(state);
-      box.sendReport();
+      box.reportAs(state);
       for (const query of [{}, { "scope.repo": scope }, { metadata: ["a=1"] }]) {
         expect(list(query), state).toEqual(shown);
         expect(list({ ...query, state }), state).toEqual([box.id]);
@@ -166,8 +165,7 @@ describe("lists", () => {
     const list = () =>
       listPage(harness, sandboxesQuerySchema.parse({ state: "destroyed" }), undefined);
     for (const id of forgotten) {
-      harness.box(id).become("destroyed");
-      harness.box(id).sendReport();
+      harness.box(id).reportAs("destroyed");
     }
     await harness.pass(limits.tombstoneMs - 1);
     expect(list().sandboxes).toHaveLength(6);
@@ -177,8 +175,7 @@ describe("lists", () => {
     expect(countByState(harness)).toEqual({ states: { paused: 1 }, total: 1 });
     // Nor stored: each report deletes a few.
     for (let n = 0; n < 3; n++) {
-      harness.box(sandbox.id).become("running");
-      harness.box(sandbox.id).sendReport();
+      harness.box(sandbox.id).reportAs("running");
     }
     expect(harness.sql("SELECT id FROM sandbox")).toEqual([{ id: sandbox.id }]);
   });

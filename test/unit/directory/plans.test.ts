@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import * as plans from "../../../src/objects/directory/plans.ts";
-import { DirectoryHarness, settle } from "./harness.ts";
+import { DirectoryHarness } from "./harness.ts";
 
 let harness: DirectoryHarness;
 
@@ -39,12 +39,7 @@ describe("a sandbox that a plan creates", () => {
   it("[PL33] that does not respond is created by the alarm, without its plan", async () => {
     const { make } = harness.call({});
     harness.next = "silent";
-    const refused = expect(harness.directory.make(make)).rejects.toMatchObject({
-      code: "unavailable",
-    });
-    await settle();
-    await harness.pass(10_000);
-    await refused;
+    await harness.expectUnavailable(harness.directory.make(make));
     harness.box(make.spec.id).mode = "answers";
     await harness.pass(60_000);
     expect(await harness.ring()).toBe(true);

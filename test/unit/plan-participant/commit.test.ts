@@ -1,10 +1,9 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { FakeSandbox, soon } from "./fake-sandbox.ts";
+import { timersAndClock } from "../sandbox/harness.ts";
+import { FakeSandbox, noResources, soon } from "./fake-sandbox.ts";
 
-afterEach(() => {
-  vi.useRealTimers();
-});
+afterEach(() => vi.useRealTimers());
 
 const isAborted = { outcome: "aborted" };
 const isCommitted = { outcome: "committed" };
@@ -131,12 +130,7 @@ describe("a commit at a member", () => {
     await asleep.hold(1);
     expect(await asleep.prepare(1)).toMatchObject({ code: "not_running" });
     expect(await asleep.finish(1, "abort")).toEqual(isAborted);
-    expect(await asleep.remainingResources()).toEqual({
-      committed: [],
-      trees: 0,
-      lease: "free",
-      waiterCount: 0,
-    });
+    expect(await asleep.remainingResources()).toEqual(noResources);
   });
 
   it("[PL63] its checkpoints do not count towards the limit, stay while needed, and are removed with it", async () => {
@@ -158,15 +152,10 @@ describe("a commit at a member", () => {
 
   it("[PL67] an abort waits for the snapshot, and does not take the lease from it", async () => {
     // Call first: an object already has timers that it waits for.
-    vi.useFakeTimers({
-      toFake: ["setTimeout", "clearTimeout", "performance", "Date"],
-      shouldAdvanceTime: true,
-    });
+    vi.useFakeTimers({ toFake: [...timersAndClock], shouldAdvanceTime: true });
     const sandbox = await FakeSandbox.member();
     await sandbox.hold(1);
-    sandbox.container.fault = { verb: "snapshot", hold: true };
-    const preparing = sandbox.prepare(1);
-    await soon(() => expect(sandbox.container.held.size).toBe(1));
+    const { preparing } = await sandbox.holdSnapshot(1);
     const early = sandbox.finish(1, "abort");
     await vi.advanceTimersByTimeAsync(limits.planAbortMs);
     expect(await early).toBe("again");
@@ -176,22 +165,15 @@ describe("a commit at a member", () => {
     expect(await preparing).toMatchObject({ yes: {} });
     expect(await ending).toEqual(isAborted);
     await soon(() => expect(sandbox.container.snapshots.size).toBe(0));
-    expect(await sandbox.remainingResources()).toEqual({
-      committed: [],
-      trees: 0,
-      lease: "free",
-      waiterCount: 0,
-    });
+    expect(await sandbox.remainingResources()).toEqual(noResources);
   });
 
   it("[PL67] a later run gets the lease when the earlier one has released it by itself", async () => {
     const sandbox = await FakeSandbox.member();
     await sandbox.hold(1);
-    sandbox.container.fault = { verb: "snapshot", hold: true };
-    const preparing = sandbox.prepare(1);
-    await soon(() => expect(sandbox.container.held.size).toBe(1));
+    const { preparing } = await sandbox.holdSnapshot(1);
     const next = sandbox.hold(2, 10_000);
-    await soon(async () => expect((await sandbox.api.lease()).waiterCount).toBe(1));
+    await sandbox.untilWaiting(1);
     sandbox.container.release();
     expect(await preparing).toMatchObject({ code: "stale_run" });
     expect(await next).toBeNull();
@@ -213,21 +195,12 @@ describe("a commit at a member", () => {
   it.each(cuts)("[PL67] after %s during the snapshot, the lease is free", async (_, cut) => {
     const sandbox = await FakeSandbox.member();
     await sandbox.hold(1);
-    sandbox.container.fault = { verb: "snapshot", hold: true };
-    const preparing = sandbox.prepare(1);
-    await soon(() => expect(sandbox.container.held.size).toBe(1));
+    const { preparing } = await sandbox.holdSnapshot(1);
     await cut(sandbox);
     expect((await sandbox.api.lease()).state).toBe("held");
     sandbox.container.release();
     expect(await preparing).toMatchObject({ code: "stale_run" });
-    await soon(async () =>
-      expect(await sandbox.remainingResources()).toEqual({
-        committed: [],
-        trees: 0,
-        lease: "free",
-        waiterCount: 0,
-      }),
-    );
+    await soon(async () => expect(await sandbox.remainingResources()).toEqual(noResources));
     expect(await sandbox.api.exec({ command: "true" })).toMatchObject({ exitCode: 0 });
   });
 });

@@ -1,6 +1,7 @@
 /**
  * A sandbox in memory as its plan and its users see it: the steps of runs, its files, and the resources that remain.
  */
+import { expect } from "vitest";
 import type { ParticipantDecision } from "../../../src/core/plan/pending.ts";
 import type { Result } from "../../../src/objects/shared/result.ts";
 import type { SandboxApi } from "../../../src/protocol/api.ts";
@@ -61,6 +62,14 @@ export class FakeSandbox {
   finish = async (run: number, verdict: ParticipantDecision) =>
     okOrCode(await this.#object.finishForPlan(this.asPlan(run), verdict));
 
+  /** Begins to prepare a commit, whose snapshot then waits for `container.release()`. */
+  async holdSnapshot(run: number): Promise<{ preparing: ReturnType<FakeSandbox["prepare"]> }> {
+    this.container.fault = { verb: "snapshot", hold: true };
+    const preparing = this.prepare(run);
+    await soon(() => expect(this.container.held.size).toBe(1));
+    return { preparing };
+  }
+
   /** All steps of a run. */
   async run(run: number, verdict: ParticipantDecision = "commit"): Promise<unknown[]> {
     const kind = verdict === "roll_back" ? "rollback" : "commit";
@@ -69,6 +78,16 @@ export class FakeSandbox {
 
   async write(path: string, text: string, lease?: string): Promise<void> {
     await this.api.writeFile(path, Buffer.from(text), lease === undefined ? {} : { lease });
+  }
+
+  untilWaiting = (count: number) =>
+    soon(async () => expect((await this.api.lease()).waiterCount).toBe(count));
+  untilFree = () => soon(async () => expect((await this.api.lease()).state).toBe("free"));
+
+  /** Who was granted the lease, in order. */
+  async holders(): Promise<(string | undefined)[]> {
+    const events = await this.events("lease");
+    return events.flatMap(({ what, holder }) => (what === "granted" ? [holder] : []));
   }
 
   /** All files in the container. */
@@ -100,6 +119,14 @@ export class FakeSandbox {
   get #object() {
     return this.berth.object(this.id);
   }
+}
+
+export const noResources = { committed: [], trees: 0, lease: "free", waiterCount: 0 };
+
+export async function granted(call: ReturnType<SandboxApi["acquireLease"]>): Promise<string> {
+  const lease = await call;
+  if (!("token" in lease)) throw new Error("the lease was not granted");
+  return lease.token;
 }
 
 /** The result of a step, or the code of its error. */

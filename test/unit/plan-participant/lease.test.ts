@@ -1,43 +1,29 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { SandboxApi } from "../../../src/protocol/api.ts";
-import { FakeSandbox, soon } from "./fake-sandbox.ts";
+import { timersAndClock } from "../sandbox/harness.ts";
+import { FakeSandbox, granted, soon } from "./fake-sandbox.ts";
 
-afterEach(() => {
-  vi.useRealTimers();
-});
+afterEach(() => vi.useRealTimers());
 
 const day = 24 * 60 * 60_000;
-const holders = async (sandbox: FakeSandbox) =>
-  (await sandbox.events("lease")).flatMap(({ what, holder }) =>
-    what === "granted" ? [holder] : [],
-  );
-const waiting = (sandbox: FakeSandbox, count: number) =>
-  soon(async () => expect((await sandbox.api.lease()).waiterCount).toBe(count));
-
-async function granted(call: ReturnType<SandboxApi["acquireLease"]>): Promise<string> {
-  const lease = await call;
-  if (!("token" in lease)) throw new Error("the lease was not granted");
-  return lease.token;
-}
 
 describe("the lease of a run", () => {
   it("[PL54] is queued for like every other, in order", async () => {
     const sandbox = await FakeSandbox.member();
     const first = await granted(sandbox.api.acquireLease({ holder: "first" }));
     const before = sandbox.api.acquireLease({ holder: "before", waitMs: 10_000 });
-    await waiting(sandbox, 1);
+    await sandbox.untilWaiting(1);
     const holding = [sandbox.hold(1, 10_000), sandbox.hold(1, 10_000)];
-    await waiting(sandbox, 2);
+    await sandbox.untilWaiting(2);
     const after = sandbox.api.acquireLease({ holder: "after", waitMs: 10_000 });
-    await waiting(sandbox, 3);
+    await sandbox.untilWaiting(3);
     await sandbox.api.releaseLease(first);
     await sandbox.api.releaseLease(await granted(before));
     expect(await Promise.all(holding)).toEqual([null, null]);
     await sandbox.prepare(1);
-    expect(await holders(sandbox)).toEqual(["first", "before", "plan:release"]);
+    expect(await sandbox.holders()).toEqual(["first", "before", "plan:release"]);
     await sandbox.finish(1, "commit");
     await sandbox.api.releaseLease(await granted(after));
-    expect((await holders(sandbox)).at(-1)).toBe("after");
+    expect((await sandbox.holders()).at(-1)).toBe("after");
     expect((await sandbox.remainingResources()).lease).toBe("free");
   });
 
@@ -55,12 +41,12 @@ describe("the lease of a run", () => {
     const sandbox = await FakeSandbox.member();
     const busy = await granted(sandbox.api.acquireLease({ holder: "busy" }));
     const holding = sandbox.hold(1, 20_000);
-    await waiting(sandbox, 1);
+    await sandbox.untilWaiting(1);
     expect(await sandbox.finish(1, "abort")).toEqual({ outcome: "aborted" });
     expect(await holding).toMatchObject({ code: "stale_run" });
     expect((await sandbox.api.lease()).waiterCount).toBe(0);
     await sandbox.api.releaseLease(busy);
-    expect(await holders(sandbox)).toEqual(["busy"]);
+    expect(await sandbox.holders()).toEqual(["busy"]);
   });
 
   it("[PL54] running commands finish first, and later ones are refused because of the run", async () => {
@@ -68,7 +54,7 @@ describe("the lease of a run", () => {
     const running = sandbox.api.exec({ command: "sleep 0.1" });
     await soon(() => expect(sandbox.container.agent?.running.size).toBe(1));
     const holding = sandbox.hold(1, 10_000);
-    await waiting(sandbox, 1);
+    await sandbox.untilWaiting(1);
     await expect(sandbox.api.exec({ command: "true" })).rejects.toMatchObject({
       code: "lease_pending",
     });
@@ -108,18 +94,18 @@ describe("the lease of a run", () => {
     const sandbox = await FakeSandbox.member();
     const busy = await granted(sandbox.api.acquireLease({ holder: "busy", ttlMs: 60_000 }));
     const cut = sandbox.hold(1, 20_000).catch(() => "cut");
-    await waiting(sandbox, 1);
+    await sandbox.untilWaiting(1);
     const behind = sandbox.api.acquireLease({ holder: "behind", waitMs: 0, queueMs: 60_000 });
     const { ticket } = (await behind) as { ticket: string };
     sandbox.crash();
     const resumed = sandbox.hold(1, 20_000);
-    await waiting(sandbox, 2);
+    await sandbox.untilWaiting(2);
     await sandbox.api.releaseLease(busy);
     expect(await resumed).toBeNull();
     await sandbox.prepare(1);
     await sandbox.finish(1, "commit");
     await granted(sandbox.api.acquireLease({ holder: "behind", ticket, waitMs: 10_000 }));
-    expect(await holders(sandbox)).toEqual(["busy", "plan:release", "behind"]);
+    expect(await sandbox.holders()).toEqual(["busy", "plan:release", "behind"]);
     void cut;
   });
 
@@ -141,9 +127,7 @@ describe("the lease of a run", () => {
     const saving = await FakeSandbox.committed();
     const before = await saving.remainingResources();
     await saving.hold(2);
-    saving.container.fault = { verb: "snapshot", hold: true };
-    const preparing = saving.prepare(2);
-    await soon(() => expect(saving.container.held.size).toBe(1));
+    const { preparing } = await saving.holdSnapshot(2);
     await saving.api.breakLease("now");
     saving.container.release();
     expect(await preparing).toMatchObject(lost);
@@ -153,15 +137,10 @@ describe("the lease of a run", () => {
 
   it("[PL111] a caller without the lease is refused at once during a snapshot, or waits if it asked for that", async () => {
     // Call first: an object already has timers that it waits for.
-    vi.useFakeTimers({
-      toFake: ["setTimeout", "clearTimeout", "performance", "Date"],
-      shouldAdvanceTime: true,
-    });
+    vi.useFakeTimers({ toFake: [...timersAndClock], shouldAdvanceTime: true });
     const sandbox = await FakeSandbox.committed();
     await sandbox.hold(2);
-    sandbox.container.fault = { verb: "snapshot", hold: true };
-    const preparing = sandbox.prepare(2);
-    await soon(() => expect(sandbox.container.held.size).toBe(1));
+    const { preparing } = await sandbox.holdSnapshot(2);
     await expect(sandbox.write("a.txt", "mine")).rejects.toMatchObject({ code: "lease_held" });
     await expect(sandbox.api.exec({ command: "true" })).rejects.toMatchObject({
       code: "lease_held",
@@ -178,7 +157,7 @@ describe("the lease of a run", () => {
     await sandbox.hold(2);
     const vote = await sandbox.prepare(2);
     await sandbox.api.breakLease("now");
-    await soon(async () => expect((await sandbox.api.lease()).state).toBe("free"));
+    await sandbox.untilFree();
     const token = await granted(sandbox.api.acquireLease({ holder: "later" }));
     await sandbox.write("a.txt", "later", token);
     expect(await sandbox.finish(2, "commit")).toEqual({ outcome: "committed" });

@@ -6,6 +6,7 @@ import { rights } from "../../../src/protocol/rights.ts";
 import { createCallSchema } from "../../../src/protocol/sandbox.ts";
 import { newSandbox } from "../../../src/worker/special/new-sandbox.ts";
 import { FakeBerth } from "../../fakes/berth.ts";
+import { startSandbox } from "../sandbox/harness.ts";
 
 const refusedEnv = { code: "bad_request", facts: { field: "env" } };
 
@@ -84,11 +85,7 @@ describe("a sandbox", () => {
   it.each(["metadata", "event", "listing"])(
     "[S27] stays as it was, in memory and in its rows, if a table cannot be written (%s)",
     async (table) => {
-      const berth = new FakeBerth();
-      const { id } = await berth
-        .bind({ tenant: "local" })
-        .create({ metadata: { a: "1" }, start: false });
-      const sandbox = berth.bind({ tenant: "local" }).sandbox(id);
+      const { berth, id, sandbox } = await startSandbox({ metadata: { a: "1" }, start: false });
       const before = [await sandbox.get(), await sandbox.metadata(), await sandbox.events()];
       for (const how of ["INSERT", "UPDATE"]) {
         const full = "BEGIN SELECT RAISE(ABORT, 'full'); END";

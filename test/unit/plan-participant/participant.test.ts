@@ -119,9 +119,7 @@ describe("a member of a plan", () => {
   it("[PL60] one that is destroyed during its snapshot ends its prepare at once", async () => {
     const sandbox = await FakeSandbox.committed();
     await sandbox.hold(2);
-    sandbox.container.fault = { verb: "snapshot", hold: true };
-    const preparing = sandbox.prepare(2);
-    await soon(() => expect(sandbox.container.held.size).toBe(1));
+    const { preparing } = await sandbox.holdSnapshot(2);
     const ending = sandbox.api.destroy({ force: true });
     await soon(async () => expect((await sandbox.api.get()).state).toMatch(/^destroy/));
     sandbox.container.release();
@@ -154,7 +152,7 @@ describe("a member of a plan", () => {
     const cut = sandbox.prepare(3).catch(() => "cut");
     await soon(() => expect(sandbox.container.held.size).toBe(1));
     const next = sandbox.hold(4, 10_000).catch(() => "cut");
-    await soon(async () => expect((await sandbox.api.lease()).waiterCount).toBe(1));
+    await sandbox.untilWaiting(1);
     sandbox.crash();
     sandbox.container.release();
     expect(await cut).toBe("cut");

@@ -1,17 +1,14 @@
 /** A start that the engine refuses for now, because it has no room or is unreachable, is retried. */
 import { describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { FakeBerth } from "../../fakes/berth.ts";
-import { useFakeTimers } from "../sandbox/timers.ts";
+import { startSandbox, useFakeTimers } from "../sandbox/harness.ts";
 
 useFakeTimers();
 
 async function refused(fail: "too_many" | "unavailable" | "unsupported", times: number) {
-  const berth = new FakeBerth();
-  const { id } = await berth.bind({ tenant: "local" }).create({ start: false });
-  const container = berth.container(id);
+  const { sandbox, container } = await startSandbox({ start: false });
   container.fault = { verb: "start", fail, times };
-  return { sandbox: berth.bind({ tenant: "local" }).sandbox(id), container };
+  return { sandbox, container };
 }
 
 describe.each(["too_many", "unavailable"] as const)(

@@ -1,8 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
-import type { SandboxApi } from "../../../src/protocol/api.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { useFakeTimers } from "../sandbox/timers.ts";
-import { FakeSandbox, soon } from "./fake-sandbox.ts";
+import { useFakeTimers } from "../sandbox/harness.ts";
+import { FakeSandbox, granted, soon } from "./fake-sandbox.ts";
 
 useFakeTimers();
 
@@ -157,7 +156,7 @@ describe("a rollback at a member", () => {
   it("[PL62] a decision is carried out even if the lease was taken away since", async () => {
     const sandbox = await voted();
     await sandbox.api.breakLease("now");
-    await soon(async () => expect((await sandbox.api.lease()).state).toBe("free"));
+    await sandbox.untilFree();
     expect(await sandbox.finish(2, "roll_back")).toEqual(rolledBack);
     expect(sandbox.files).toEqual(saved);
     expect((await sandbox.remainingResources()).lease).toBe("free");
@@ -168,7 +167,7 @@ describe("a rollback at a member", () => {
     async (isEvicted) => {
       const sandbox = await voted();
       await sandbox.api.breakLease("mine first");
-      await soon(async () => expect((await sandbox.api.lease()).state).toBe("free"));
+      await sandbox.untilFree();
       const token = await granted(sandbox.api.acquireLease({ holder: "later", ttlMs: 300_000 }));
       await sandbox.write("a.txt", "later", token);
       const { incarnation } = await sandbox.api.get();
@@ -185,16 +184,13 @@ describe("a rollback at a member", () => {
       expect(sandbox.files["/workspace/a.txt"]).toBe("later");
       expect((await sandbox.api.get()).incarnation).toBe(incarnation);
       const behind = sandbox.api.acquireLease({ holder: "behind", waitMs: 20_000 });
-      await soon(async () => expect((await sandbox.api.lease()).waiterCount).toBe(2));
+      await sandbox.untilWaiting(2);
       const done = sandbox.finish(2, "roll_back");
       await sandbox.api.releaseLease(token);
       expect(await done).toEqual(rolledBack);
       expect(sandbox.files).toEqual(saved);
       await sandbox.api.releaseLease(await granted(behind));
-      const holders = (await sandbox.events("lease")).flatMap(({ what, holder }) =>
-        what === "granted" ? [holder] : [],
-      );
-      expect(holders.slice(-3)).toEqual(["later", "plan:release", "behind"]);
+      expect((await sandbox.holders()).slice(-3)).toEqual(["later", "plan:release", "behind"]);
       expect((await sandbox.remainingResources()).lease).toBe("free");
     },
   );
@@ -203,10 +199,10 @@ describe("a rollback at a member", () => {
     for (const end of ["broken", "destroyed"] as const) {
       const sandbox = await voted();
       await sandbox.api.breakLease("now");
-      await soon(async () => expect((await sandbox.api.lease()).state).toBe("free"));
+      await sandbox.untilFree();
       await granted(sandbox.api.acquireLease({ holder: "later" }));
       const waiting = sandbox.finish(2, "roll_back");
-      await soon(async () => expect((await sandbox.api.lease()).waiterCount).toBe(1));
+      await sandbox.untilWaiting(1);
       if (end === "broken") {
         await sandbox.api.breakLease("again");
         expect(await waiting).toEqual(rolledBack);
@@ -230,11 +226,11 @@ describe("a rollback at a member", () => {
     await soon(() => expect(sandbox.container.held.size).toBe(1));
     await sandbox.api.breakLease("now");
     const between = granted(sandbox.api.acquireLease({ holder: "between", waitMs: 20_000 }));
-    await soon(async () => expect((await sandbox.api.lease()).waiterCount).toBe(1));
+    await sandbox.untilWaiting(1);
     snapshots.clear();
     sandbox.container.release();
     const token = await between;
-    await soon(async () => expect((await sandbox.api.lease()).waiterCount).toBe(1));
+    await sandbox.untilWaiting(1);
     expect((await sandbox.api.get()).state).toBe("failed");
     for (const [name, tree] of trees) snapshots.set(name, tree);
     await sandbox.api.releaseLease(token);
@@ -243,9 +239,3 @@ describe("a rollback at a member", () => {
     expect((await sandbox.remainingResources()).lease).toBe("free");
   });
 });
-
-async function granted(call: ReturnType<SandboxApi["acquireLease"]>): Promise<string> {
-  const lease = await call;
-  if (!("token" in lease)) throw new Error("the lease was not granted");
-  return lease.token;
-}

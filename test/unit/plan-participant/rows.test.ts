@@ -1,6 +1,6 @@
 /** A step of a plan that cannot be written has not happened: the same step succeeds when there is room again. */
 import { describe, expect, it } from "vitest";
-import { useFakeTimers } from "../sandbox/timers.ts";
+import { useFakeTimers } from "../sandbox/harness.ts";
 import { FakeSandbox } from "./fake-sandbox.ts";
 
 useFakeTimers();

@@ -4,12 +4,7 @@ import { PlanHarness, refusal, settle } from "./harness.ts";
 
 let harness: PlanHarness;
 
-afterEach(async () => {
-  harness.sandboxes.fault = () => undefined;
-  await harness.settleAll();
-  const { run, joining, leaving } = harness.plan.record ?? {};
-  expect([run ?? null, joining ?? [], leaving ?? []]).toEqual([null, [], []]);
-});
+afterEach(() => harness.expectNothingLeft());
 
 describe("a full plan", () => {
   it("[PL130] accepts a replacement of a member, and no further member", async () => {
@@ -33,15 +28,14 @@ describe("a commit in best effort", () => {
       await harness.drive(harness.run());
       harness.sandboxes.get("box1").files = 2;
       const step = code === "disk_full" ? "prepare" : "hold";
-      harness.sandboxes.fault = (called, id) =>
-        called === step && id === "box1" ? { refuse: code } : undefined;
+      harness.sandboxes.failAt(step, { refuse: code }, "box1");
       const run = harness.drive(harness.run({ mode: "best_effort" }));
       if (code === "lease_held") {
         expect(await refusal(run)).toMatchObject({ code, key: "m1" });
       } else {
         expect(await run).toMatchObject({ outcome: "aborted", error: { code } });
       }
-      expect([...harness.sandboxes.all.values()].map(({ committed }) => committed)).toEqual([1, 1]);
+      expect(harness.boxes().map(({ committed }) => committed)).toEqual([1, 1]);
     },
   );
 });
@@ -52,20 +46,16 @@ describe("a run that is decided", () => {
     async (kind) => {
       harness = await PlanHarness.withMembers(2);
       await harness.drive(harness.run());
-      for (const box of harness.sandboxes.all.values()) box.files = 2;
-      let open = () => {};
-      const closed = new Promise<void>((resolve) => {
-        open = resolve;
-      });
-      harness.sandboxes.fault = (called, id) =>
-        called === "finish" && id === "box1" ? { gate: closed } : undefined;
+      for (const box of harness.boxes()) box.files = 2;
+      const { promise: closed, resolve: open } = Promise.withResolvers<void>();
+      harness.sandboxes.failAt("finish", { gate: closed }, "box1");
       const first = harness.run({ kind });
       first.catch(() => undefined);
       await settle();
-      const [free, held] = [...harness.sandboxes.all.values()];
+      const [free, held] = harness.boxes();
       expect([free?.heldBy, held?.heldBy]).toEqual([null, 2]);
       harness.sandboxes.get("box0").files = 3;
-      const now = harness.drive(refusal(harness.run({ kind, waitMs: 0 })));
+      const now = harness.refusal(harness.run({ kind, waitMs: 0 }));
       expect(await now).toMatchObject({ code: "plan_busy", commit: 2 });
       const later = harness.run({ kind, waitMs: 25_000 });
       later.catch(() => undefined);
@@ -73,9 +63,7 @@ describe("a run that is decided", () => {
       open();
       expect(await harness.drive(first)).toMatchObject({ commit: 2 });
       expect(await harness.drive(later)).toMatchObject({ commit: 3 });
-      expect(
-        [...harness.sandboxes.all.values()].map(({ files, committed }) => [files, committed]),
-      ).toEqual(
+      expect(harness.boxes().map(({ files, committed }) => [files, committed])).toEqual(
         kind === "commit"
           ? [
               [3, 3],
@@ -115,11 +103,8 @@ describe("a destroyed member", () => {
   it("[PL133] stays while a run is open, and while it is unknown whether it was destroyed", async () => {
     harness = await PlanHarness.withMembers(1);
     harness.sandboxes.get("box0").ended = true;
-    let open = () => {};
-    const closed = new Promise<void>((resolve) => {
-      open = resolve;
-    });
-    harness.sandboxes.fault = (step) => (step === "prepare" ? { gate: closed } : undefined);
+    const { promise: closed, resolve: open } = Promise.withResolvers<void>();
+    harness.sandboxes.failAt("prepare", { gate: closed });
     const run = harness.run();
     await settle();
     expect((await harness.put("m0", "new")).sandbox).toBe("box0");

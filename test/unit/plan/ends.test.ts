@@ -5,15 +5,9 @@ import { PlanHarness, refusal, settle } from "./harness.ts";
 
 let harness: PlanHarness;
 
-afterEach(async () => {
-  harness.sandboxes.fault = () => undefined;
-  await harness.settleAll();
-  expect(harness.plan.record?.run).toBeNull();
-  for (const box of harness.sandboxes.all.values()) expect(box.heldBy).toBeNull();
-  expect([harness.timers, harness.alarmAt]).toEqual([0, undefined]);
-});
+afterEach(() => harness.expectNothingLeft());
 
-const boxes = () => [...harness.sandboxes.all.values()];
+const boxes = () => harness.boxes();
 const committed = () => boxes().map((box) => box.committed);
 
 /** A plan of three members, committed once, each with new work. */
@@ -126,8 +120,7 @@ describe("a member that does not respond", () => {
 
   it("[PL13] because it is destroyed is reported as failed, and does not keep the run from ending", async () => {
     await withWork();
-    harness.sandboxes.fault = (called, id) =>
-      called === "finish" && id === "box1" ? { refuse: "sandbox_destroyed" } : undefined;
+    harness.sandboxes.failAt("finish", { refuse: "sandbox_destroyed" }, "box1");
     const { outcome, members } = await harness.drive(harness.run());
     expect(outcome).toBe("committed");
     expect(members[1]).toMatchObject({ outcome: "failed", error: { code: "sandbox_destroyed" } });
@@ -202,8 +195,7 @@ describe("a plan that is stopped", () => {
 
   it("[PL15] loads its whole state again", async () => {
     await withWork();
-    harness.sandboxes.fault = (called, id) =>
-      called === "finish" && id === "box2" ? "silent" : undefined;
+    harness.sandboxes.failAt("finish", "silent", "box2");
     harness.run().catch(() => undefined);
     await settle();
     const before = harness.plan.record;
@@ -243,11 +235,8 @@ describe("a late response", () => {
 describe("a run that lasts", () => {
   it("[PL17] is returned as pending in time, continues, and is returned to callers that wait for its end", async () => {
     await withWork();
-    let open = () => {};
-    const closed = new Promise<void>((resolve) => {
-      open = resolve;
-    });
-    harness.sandboxes.fault = (called) => (called === "prepare" ? { gate: closed } : undefined);
+    const { promise: closed, resolve: open } = Promise.withResolvers<void>();
+    harness.sandboxes.failAt("prepare", { gate: closed });
     const began = harness.now;
     const result = await harness.drive(harness.run({ key: "k" }));
     expect(result).toMatchObject({ commit: 2, outcome: "pending" });
@@ -262,11 +251,8 @@ describe("a run that lasts", () => {
 
   it("[PL18] keeps its object in memory while it is undecided, and sends no request twice at once", async () => {
     await withWork();
-    let open = () => {};
-    const closed = new Promise<void>((resolve) => {
-      open = resolve;
-    });
-    harness.sandboxes.fault = (called) => (called === "prepare" ? { gate: closed } : undefined);
+    const { promise: closed, resolve: open } = Promise.withResolvers<void>();
+    harness.sandboxes.failAt("prepare", { gate: closed });
     harness.run().catch(() => undefined);
     await settle();
     const callsBefore = harness.sandboxes.count("prepare");
@@ -311,10 +297,9 @@ describe("an ended run", () => {
     harness = await PlanHarness.withMembers(2);
     const first = await harness.drive(harness.run({ key: "one" }));
     for (const box of boxes()) box.files = 2;
-    harness.sandboxes.fault = (called) =>
-      called === "hold" ? { refuse: "lease_held" } : undefined;
+    harness.sandboxes.failAt("hold", { refuse: "lease_held" });
     const runs = limits.commitsStoredMax + 5;
-    for (let n = 2; n <= runs; n++) await harness.drive(refusal(harness.run({ key: `k${n}` })));
+    for (let n = 2; n <= runs; n++) await harness.refusal(harness.run({ key: `k${n}` }));
     harness.restart();
     const { commits } = harness.page(undefined, limits.commitsStoredMax);
     const kept = Array.from({ length: limits.abortedRunsStoredMax }, (_, n) => runs - n);

@@ -2,7 +2,6 @@
  * Fake sandboxes as a plan sees them: a small true participant, with one number for all its files. For each step, a test
  * can make it refuse, fail before or after its effect, never respond, or wait.
  */
-
 import type { ParticipantPort, PlanCaller, PlanPorts } from "../../../src/objects/plan/ports.ts";
 import type { Result } from "../../../src/objects/shared/result.ts";
 import type { ErrorCode, ErrorFacts } from "../../../src/protocol/errors.ts";
@@ -54,6 +53,12 @@ export class FakeSandboxes {
 
   constructor(clock: () => number) {
     this.#clock = clock;
+  }
+
+  /** From now on this step has the fault, at one sandbox or at all. */
+  failAt(step: Step, fault: Fault, id?: string): void {
+    this.fault = (called, box) =>
+      called === step && (id === undefined || box === id) ? fault : undefined;
   }
 
   make(id: string): FakeSandbox {

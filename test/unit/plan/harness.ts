@@ -3,7 +3,8 @@
  * between any two of its steps and restarted over its rows.
  */
 import { DatabaseSync } from "node:sqlite";
-import type { PlanIdentity } from "../../../src/core/plan/lifetime.ts";
+import { expect } from "vitest";
+import type { PlanIdentity } from "../../../src/core/plan/membership.ts";
 import { PlanActor } from "../../../src/objects/plan/actor.ts";
 import { commitsPage } from "../../../src/objects/plan/history.ts";
 import { putMember } from "../../../src/objects/plan/members.ts";
@@ -12,7 +13,7 @@ import type { NewSandbox } from "../../../src/objects/sandbox/lifecycle/lifecycl
 import type { ObjectHost, SqlValue } from "../../../src/objects/shared/host.ts";
 import type { Commit, CommitsPage, Member } from "../../../src/protocol/plan.ts";
 import { transaction } from "../../fakes/transaction.ts";
-import { FakeSandboxes } from "./fake-sandboxes.ts";
+import { type FakeSandbox, FakeSandboxes } from "./fake-sandboxes.ts";
 
 type Timer = { dueAt: number; ring: () => void };
 
@@ -135,6 +136,26 @@ export class PlanHarness {
   /** Sleeps by the harness's clock. */
   sleep(ms: number): Promise<void> {
     return new Promise((resolve) => this.#timers.add({ dueAt: this.now + ms, ring: resolve }));
+  }
+
+  boxes(): FakeSandbox[] {
+    return [...this.sandboxes.all.values()];
+  }
+
+  /** The error of a call that is refused, when it has ended. */
+  refusal(work: Promise<unknown>): Promise<Record<string, unknown>> {
+    return this.drive(refusal(work));
+  }
+
+  /** Ends every fault and waits; then there is no run, membership change, lease, timer or alarm. */
+  async expectNothingLeft(): Promise<void> {
+    this.stopsAt = () => false;
+    this.sandboxes.fault = () => undefined;
+    await this.settleAll();
+    const { run = null, joining = [], leaving = [] } = this.plan.record ?? {};
+    expect({ run, joining, leaving }).toEqual({ run: null, joining: [], leaving: [] });
+    for (const box of this.boxes()) expect(box.heldBy).toBeNull();
+    expect([this.timers, this.alarmAt]).toEqual([0, undefined]);
   }
 
   get timers(): number {

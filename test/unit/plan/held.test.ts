@@ -10,18 +10,9 @@ beforeEach(async () => {
   harness.sandboxes.names = [["plan", harness.identity.createdAt]];
 });
 
-afterEach(async () => {
-  harness.sandboxes.fault = () => undefined;
-  await harness.settleAll();
-  while (await harness.next()) await settle();
-  expect([harness.plan.record?.leaving, harness.timers, harness.alarmAt]).toEqual([
-    [],
-    0,
-    undefined,
-  ]);
-});
+afterEach(() => harness.expectNothingLeft());
 
-const ended = () => [...harness.sandboxes.all.values()].map((box) => box.ended);
+const ended = () => harness.boxes().map((box) => box.ended);
 const keys = () => harness.plan.record?.members.map(({ key }) => key);
 const ways: Record<string, (fate: Disposition) => Promise<unknown>> = {
   "taken out": (fate) => removeMember(harness.plan, "m1", fate),
@@ -32,13 +23,8 @@ describe.each(Object.entries(ways))("a held member %s", (what, end) => {
   it("[PL135] refuses its end, names itself and its holder, and nothing changes", async () => {
     harness.sandboxes.get("box1").holder = "ci";
     const before = harness.plan.record;
-    const refused = await harness.drive(refusal(end("destroy")));
-    expect(refused).toMatchObject({
-      code: "lease_held",
-      key: "m1",
-      sandbox: "box1",
-      holder: "ci",
-    });
+    const refused = await harness.refusal(end("destroy"));
+    expect(refused).toMatchObject({ code: "lease_held", key: "m1", sandbox: "box1", holder: "ci" });
     expect(harness.plan.record).toEqual(before);
     expect([
       harness.sandboxes.count("leave"),
@@ -68,12 +54,8 @@ describe.each(Object.entries(ways))("a held member %s", (what, end) => {
   });
 
   it("[PL136] that was free at the decision leaves the plan, and stays if somebody has acquired its lease since", async () => {
-    let open = () => {};
-    const closed = new Promise<void>((resolve) => {
-      open = resolve;
-    });
-    harness.sandboxes.fault = (step, id) =>
-      step === "leave" && id === "box1" ? { gate: closed } : undefined;
+    const { promise: closed, resolve: open } = Promise.withResolvers<void>();
+    harness.sandboxes.failAt("leave", { gate: closed }, "box1");
     const out = end("destroy");
     const result = out.catch(({ code, facts }) => ({ code, ...facts }));
     await settle();
@@ -88,10 +70,9 @@ describe.each(Object.entries(ways))("a held member %s", (what, end) => {
   });
 
   it("[PL136] is not ended if it is unknown whether its lease is held, and nothing changes", async () => {
-    harness.sandboxes.fault = (step, id) =>
-      step === "holder" && id === "box1" ? "silent" : undefined;
+    harness.sandboxes.failAt("holder", "silent", "box1");
     const before = harness.plan.record;
-    expect(await harness.drive(refusal(end("destroy")))).toMatchObject({
+    expect(await harness.refusal(end("destroy"))).toMatchObject({
       code: "unavailable",
       sandbox: "box1",
     });
@@ -106,7 +87,7 @@ describe("a call that removes a member", () => {
       if (step === "leave") harness.sandboxes.get("box1").holder = "ci";
       return undefined;
     };
-    const result = await harness.drive(refusal(removeMember(harness.plan, "m1", "destroy")));
+    const result = await harness.refusal(removeMember(harness.plan, "m1", "destroy"));
     expect(result).toMatchObject({ code: "lease_held", key: "m1", holder: "ci" });
     expect(result.message).toContain("has left the plan");
     expect(keys()).toEqual(["m0", "m2"]);
@@ -135,8 +116,7 @@ describe("a removal that waits for a joining member", () => {
     harness = new PlanHarness();
     harness.sandboxes.names = [["plan", harness.identity.createdAt]];
     harness.sandboxes.make("old");
-    harness.sandboxes.fault = (step, id) =>
-      step === "join" && id === "old" ? { refuse: "in_other_plan" } : undefined;
+    harness.sandboxes.failAt("join", { refuse: "in_other_plan" }, "old");
     const first = refusal(harness.put("k", "old", false));
     // Both wait for the first join, and are woken by its refusal.
     const end = removePlan(harness.plan, harness.identity, "destroy");

@@ -9,19 +9,7 @@ beforeEach(() => {
   harness = new PlanHarness();
 });
 
-afterEach(async () => {
-  harness.sandboxes.fault = () => undefined;
-  await harness.settleAll();
-  const { run, joining, leaving } = harness.plan.record ?? {};
-  expect([run ?? null, joining ?? [], leaving ?? []]).toEqual([null, [], []]);
-  await passRefusals();
-  expect([harness.timers, harness.alarmAt]).toEqual([0, undefined]);
-});
-
-/** Refusals that are remembered for waiting callers are forgotten in time. */
-async function passRefusals(): Promise<void> {
-  while (await harness.next()) await settle();
-}
+afterEach(() => harness.expectNothingLeft());
 
 const members = () =>
   (harness.plan.record?.members ?? []).map(({ key, sandbox }) => [key, sandbox]);
@@ -48,7 +36,7 @@ describe("a member", () => {
       key: "a",
     });
     harness.sandboxes.make("theirs").plan = "another";
-    expect(await harness.drive(refusal(harness.put("c", "theirs", false)))).toMatchObject({
+    expect(await harness.refusal(harness.put("c", "theirs", false))).toMatchObject({
       code: "in_other_plan",
       plan: "another",
     });
@@ -59,7 +47,7 @@ describe("a member", () => {
   it("[PL22] that replaces another joins before the other leaves; if it cannot join, nothing changes", async () => {
     await harness.adopt("a", harness.sandboxes.make("old").id);
     harness.sandboxes.make("dead").ended = true;
-    const refused = await harness.drive(refusal(harness.put("a", "dead", false)));
+    const refused = await harness.refusal(harness.put("a", "dead", false));
     expect(refused.code).toBe("sandbox_destroyed");
     expect(members()).toEqual([["a", "old"]]);
     expect(harness.sandboxes.count("leave")).toBe(0);
@@ -78,23 +66,20 @@ describe("a member", () => {
   });
 
   it("[PL23] that was created but cannot join is ended, unless it is in another plan", async () => {
-    harness.sandboxes.fault = (step) =>
-      step === "join" ? { refuse: "sandbox_destroyed" } : undefined;
-    expect(await harness.drive(refusal(harness.put("a", "new0")))).toMatchObject({
+    harness.sandboxes.failAt("join", { refuse: "sandbox_destroyed" });
+    expect(await harness.refusal(harness.put("a", "new0"))).toMatchObject({
       code: "sandbox_destroyed",
     });
     await harness.settleAll();
     expect(harness.sandboxes.get("new0").ended).toBe(true);
-    harness.sandboxes.fault = (step) => (step === "join" ? { refuse: "in_other_plan" } : undefined);
-    expect(await harness.drive(refusal(harness.put("a", "new1")))).toMatchObject({
+    harness.sandboxes.failAt("join", { refuse: "in_other_plan" });
+    expect(await harness.refusal(harness.put("a", "new1"))).toMatchObject({
       code: "in_other_plan",
     });
     await harness.settleAll();
     expect(harness.sandboxes.get("new1").ended).toBe(false);
-    harness.sandboxes.fault = (step) => (step === "make" ? { refuse: "unsupported" } : undefined);
-    expect(await harness.drive(refusal(harness.put("a", "new2")))).toMatchObject({
-      code: "unsupported",
-    });
+    harness.sandboxes.failAt("make", { refuse: "unsupported" });
+    expect(await harness.refusal(harness.put("a", "new2"))).toMatchObject({ code: "unsupported" });
     await harness.settleAll();
     expect([made("new2"), harness.sandboxes.count("end", "new2"), members()]).toEqual([
       false,
@@ -112,7 +97,7 @@ describe("a member", () => {
   ] as const)(
     "[PL24] whose %s has an unknown outcome (%s) gets the request again until it has joined, also after a restart",
     async (step, way) => {
-      harness.sandboxes.fault = (called) => (called === step ? way : undefined);
+      harness.sandboxes.failAt(step, way);
       const put = refusal(harness.put("a", "new0"));
       expect(await harness.drive(put)).toMatchObject({ code: "unavailable" });
       harness.restart();
@@ -132,8 +117,8 @@ describe("a member", () => {
       harness.sandboxes.fault = (called) =>
         called === step && ++refused <= 2 ? { refuse: "too_many" } : undefined;
       expect((await harness.drive(harness.put("a", "new0"))).sandbox).toBe("new0");
-      harness.sandboxes.fault = (called) => (called === step ? { refuse: "too_many" } : undefined);
-      expect(await harness.drive(refusal(harness.put("b", "new1")))).toMatchObject({
+      harness.sandboxes.failAt(step, { refuse: "too_many" });
+      expect(await harness.refusal(harness.put("b", "new1"))).toMatchObject({
         code: "unavailable",
       });
       await harness.settleAll();
@@ -146,7 +131,7 @@ describe("a member", () => {
           ? "fails afterwards"
           : { refuse: "too_many" };
       };
-      expect(await harness.drive(refusal(harness.put("b", "new2")))).toMatchObject({
+      expect(await harness.refusal(harness.put("b", "new2"))).toMatchObject({
         code: "unavailable",
       });
       await harness.settleAll();
@@ -157,11 +142,8 @@ describe("a member", () => {
 
   it("[PL25] that joins or leaves delays a run, at most for the run's `waitMs`", async () => {
     await harness.adopt("a", harness.sandboxes.make("box").id);
-    let open = () => {};
-    const closed = new Promise<void>((resolve) => {
-      open = resolve;
-    });
-    harness.sandboxes.fault = (step) => (step === "join" ? { gate: closed } : undefined);
+    const { promise: closed, resolve: open } = Promise.withResolvers<void>();
+    harness.sandboxes.failAt("join", { gate: closed });
     const put = harness.put("b", "new0");
     await settle();
     expect(await refusal(harness.run({ waitMs: 0 }))).toMatchObject({ code: "unavailable" });
@@ -191,7 +173,7 @@ describe("a member", () => {
 
   it("[PL26] that does not respond is removed nevertheless, and gets the request until it has confirmed", async () => {
     await harness.adopt("a", harness.sandboxes.make("box").id);
-    harness.sandboxes.fault = (step) => (step === "leave" ? "fails" : undefined);
+    harness.sandboxes.failAt("leave", "fails");
     const out = refusal(removeMember(harness.open(), "a", "destroy"));
     expect(await harness.drive(out)).toMatchObject({ code: "unavailable" });
     expect(members()).toEqual([]);
@@ -262,7 +244,7 @@ describe("a plan", () => {
   it("[PL30] is removed completely wherever it is stopped, and a repeated call waits for the same removal", async () => {
     await harness.adopt("a", harness.sandboxes.make("box").id);
     harness.sandboxes.names = [["plan", harness.identity.createdAt]];
-    harness.sandboxes.fault = (step) => (step === "leave" ? "silent" : undefined);
+    harness.sandboxes.failAt("leave", "silent");
     const first = refusal(removePlan(harness.plan, harness.identity, "destroy"));
     expect(await harness.drive(first)).toMatchObject({ code: "unavailable" });
     expect(harness.sandboxes.names).toHaveLength(1);

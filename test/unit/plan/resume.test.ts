@@ -5,12 +5,7 @@ import { PlanHarness, settle } from "./harness.ts";
 
 let harness: PlanHarness;
 
-afterEach(async () => {
-  harness.sandboxes.fault = () => undefined;
-  await harness.settleAll();
-  expect(harness.plan.record?.run).toBeNull();
-  expect([harness.timers, harness.alarmAt]).toEqual([0, undefined]);
-});
+afterEach(() => harness.expectNothingLeft());
 
 describe("a member that responds that it is not done yet", () => {
   it("[PL139] gets the request again soon, however often, and the plan is free as soon as it is done", async () => {
@@ -83,8 +78,7 @@ describe("a member that responds that it is not done yet", () => {
 
   it("[PL139] gets the request at once after a restart, which keeps its alarm", async () => {
     harness = await PlanHarness.withMembers(1);
-    harness.sandboxes.fault = (step) =>
-      step === "finish" ? { again: Promise.resolve() } : undefined;
+    harness.sandboxes.failAt("finish", { again: Promise.resolve() });
     harness.run().catch(() => undefined);
     await settle();
     expect(harness.sandboxes.count("finish")).toBe(1);

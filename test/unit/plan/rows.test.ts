@@ -10,13 +10,7 @@ beforeEach(() => {
   harness = new PlanHarness();
 });
 
-afterEach(async () => {
-  harness.stopsAt = () => false;
-  harness.sandboxes.fault = () => undefined;
-  await harness.settleAll();
-  const { run, joining, leaving } = harness.plan.record ?? {};
-  expect([run ?? null, joining ?? [], leaving ?? []]).toEqual([null, [], []]);
-});
+afterEach(() => harness.expectNothingLeft());
 
 /** As if a row were too large or the disk full: the write throws, and the instance continues. */
 function cannotWrite(table: string): void {
@@ -83,7 +77,7 @@ describe("a request", () => {
   it.each([false, true])(
     "[PL138] whose stored call is missing is refused, and its key is free (after a restart: %s)",
     async (isFresh) => {
-      harness.sandboxes.fault = (step) => (step === "make" ? "silent" : undefined);
+      harness.sandboxes.failAt("make", "silent");
       const first = harness.put("a", "new0");
       first.catch(() => undefined);
       await settle();
@@ -95,7 +89,7 @@ describe("a request", () => {
         return false;
       };
       if (isFresh) harness.restart().resume();
-      else expect(await harness.drive(refusal(first))).toMatchObject({ code: "internal" });
+      else expect(await harness.refusal(first)).toMatchObject({ code: "internal" });
       await settle();
       expect([looks, harness.plan.record?.joining]).toEqual([1, []]);
       expect(harness.sandboxes.all.size).toBe(0);

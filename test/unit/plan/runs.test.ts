@@ -6,24 +6,13 @@ import { PlanHarness, refusal, settle } from "./harness.ts";
 let harness: PlanHarness;
 
 /** The files and commits of all sandboxes, for comparison. */
-const trees = () =>
-  [...harness.sandboxes.all.values()].map(({ files, committed }) => [files, committed]);
+const trees = () => harness.boxes().map(({ files, committed }) => [files, committed]);
 const gate = () => {
-  let open = () => {};
-  const closed = new Promise<void>((resolve) => {
-    open = resolve;
-  });
+  const { promise: closed, resolve: open } = Promise.withResolvers<void>();
   return { closed, open };
 };
 
-afterEach(async () => {
-  harness.sandboxes.fault = () => undefined;
-  await harness.settleAll();
-  // Nothing is left over: no run, no lease, no timer, no alarm.
-  expect(harness.plan.record?.run).toBeNull();
-  for (const box of harness.sandboxes.all.values()) expect(box.heldBy).toBeNull();
-  expect([harness.timers, harness.alarmAt]).toEqual([0, undefined]);
-});
+afterEach(() => harness.expectNothingLeft());
 
 describe("a commit", () => {
   it("[PL1] holds members one after the other by id, and prepares and finishes a limited number at once", async () => {
@@ -54,7 +43,7 @@ describe("a commit", () => {
     harness = await PlanHarness.withMembers(3);
     const other = harness.sandboxes.make("boxother").id;
     const { closed, open } = gate();
-    harness.sandboxes.fault = (step) => (step === "prepare" ? { gate: closed } : undefined);
+    harness.sandboxes.failAt("prepare", { gate: closed });
     const running = harness.run();
     await settle();
     expect(harness.sandboxes.count("prepare")).toBe(3);
@@ -96,7 +85,7 @@ describe("a commit", () => {
     for (const step of ["hold", "prepare", "finish"] as const) {
       expect(harness.sandboxes.count(step), step).toBe(4);
     }
-    for (const box of harness.sandboxes.all.values()) box.files++;
+    for (const box of harness.boxes()) box.files++;
     expect((await harness.drive(harness.run())).commit).toBe(2);
   });
 
@@ -105,10 +94,9 @@ describe("a commit", () => {
     async (k) => {
       harness = await PlanHarness.withMembers(8);
       await harness.drive(harness.run());
-      for (const box of harness.sandboxes.all.values()) box.files = 2;
+      for (const box of harness.boxes()) box.files = 2;
       const before = trees();
-      harness.sandboxes.fault = (step, id) =>
-        step === "prepare" && id === `box${k}` ? { refuse: "disk_full" } : undefined;
+      harness.sandboxes.failAt("prepare", { refuse: "disk_full" }, `box${k}`);
       const { outcome, commit, members, error } = await harness.drive(harness.run());
       expect([outcome, commit, error?.code]).toEqual(["aborted", 2, "disk_full"]);
       expect(members.map((result) => result.outcome)).toEqual(before.map(() => "aborted"));
@@ -145,7 +133,7 @@ describe("a commit", () => {
   it("[PL6] without changes is refused with its number, unless it may be empty", async () => {
     harness = await PlanHarness.withMembers(2);
     await harness.drive(harness.run());
-    const refused = await harness.drive(refusal(harness.run()));
+    const refused = await harness.refusal(harness.run());
     expect(refused).toMatchObject({ code: "nothing_to_commit", commit: 2 });
     const empty = await harness.drive(harness.run({ allowEmpty: true }));
     expect(empty).toMatchObject({ commit: 3, outcome: "committed" });
@@ -160,7 +148,7 @@ describe("a commit", () => {
     const code = "lease_wait_timeout";
     harness.sandboxes.fault = (step, id) =>
       step === "hold" && id === "box1" ? { refuse: code, facts: { holder: "ci" } } : undefined;
-    const { message, ...refused } = await harness.drive(refusal(harness.run()));
+    const { message, ...refused } = await harness.refusal(harness.run());
     expect(message).toContain("m1 was held by ci");
     expect(refused).toEqual({
       ...{ code: "lease_held", commit: 1, key: "m1", sandbox: "box1", holder: "ci" },
@@ -183,10 +171,10 @@ describe("a commit", () => {
 describe("a rollback", () => {
   it("[PL8] returns all members to their last commit, and is refused if there is none", async () => {
     harness = await PlanHarness.withMembers(3);
-    const none = await harness.drive(refusal(harness.run({ kind: "rollback" })));
+    const none = await harness.refusal(harness.run({ kind: "rollback" }));
     expect(none).toMatchObject({ code: "nothing_to_roll_back", commit: 1 });
     await harness.drive(harness.run());
-    for (const box of harness.sandboxes.all.values()) box.files = 9;
+    for (const box of harness.boxes()) box.files = 9;
     const back = await harness.drive(harness.run({ kind: "rollback" }));
     expect(back).toMatchObject({ kind: "rollback", commit: 3, outcome: "rolled_back" });
     expect(back.members.map(({ checkpoint }) => checkpoint)).toEqual([
@@ -200,9 +188,8 @@ describe("a rollback", () => {
   it("[PL8] is atomic: a member that fails leaves every member's work untouched", async () => {
     harness = await PlanHarness.withMembers(3);
     await harness.drive(harness.run());
-    for (const box of harness.sandboxes.all.values()) box.files = 9;
-    harness.sandboxes.fault = (step, id) =>
-      step === "prepare" && id === "box2" ? { refuse: "checkpoint_expired" } : undefined;
+    for (const box of harness.boxes()) box.files = 9;
+    harness.sandboxes.failAt("prepare", { refuse: "checkpoint_expired" }, "box2");
     const { outcome } = await harness.drive(harness.run({ kind: "rollback" }));
     expect(outcome).toBe("aborted");
     expect(trees()).toEqual([1, 2, 3].map(() => [9, 1]));
@@ -213,17 +200,15 @@ describe("a key", () => {
   it("[PL9] gives the same run again, is refused for a different call, and lets a refused call try again", async () => {
     harness = await PlanHarness.withMembers(2);
     const result = await harness.drive(harness.run({ key: "k" }));
-    for (const box of harness.sandboxes.all.values()) box.files++;
+    for (const box of harness.boxes()) box.files++;
     harness.restart();
     expect(await harness.drive(harness.run({ key: "k" }))).toEqual(result);
     expect(harness.sandboxes.count("finish")).toBe(2);
     expect(await refusal(harness.run({ key: "k", hash: "another" }))).toMatchObject({
       code: "idempotency_mismatch",
     });
-    harness.sandboxes.fault = (step) => (step === "hold" ? { refuse: "lease_held" } : undefined);
-    expect(await harness.drive(refusal(harness.run({ key: "later" })))).toMatchObject({
-      commit: 2,
-    });
+    harness.sandboxes.failAt("hold", { refuse: "lease_held" });
+    expect(await harness.refusal(harness.run({ key: "later" }))).toMatchObject({ commit: 2 });
     harness.sandboxes.fault = () => undefined;
     const later = await harness.drive(harness.run({ key: "later" }));
     expect(later).toMatchObject({ commit: 3, outcome: "committed" });

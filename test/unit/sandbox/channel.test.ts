@@ -10,19 +10,15 @@ import {
 } from "../../../src/protocol/internal/agent-channel.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { type Socket, socketPair, upgradeResponse } from "../../fakes/agent/socket-pair.ts";
-import { FakeBerth } from "../../fakes/berth.ts";
-import { useFakeTimers } from "./timers.ts";
+import { interrupted, startSandbox, useFakeTimers } from "./harness.ts";
 
 useFakeTimers();
 
 const overChannel = "CHANNEL /v1/exec";
 
 async function withChannel() {
-  const berth = new FakeBerth();
-  const { id } = await berth.bind({ tenant: "local" }).create({ waitMs: 10_000 });
-  const container = berth.container(id);
+  const { sandbox, container } = await startSandbox();
   container.channel.isSupported = true;
-  const sandbox = berth.bind({ tenant: "local" }).sandbox(id);
   const run = (command: string) => sandbox.exec({ command });
   for (let n = 0; n < 3; n++) await run("true");
   expect(container.requests.at(-1)).toBe(overChannel);
@@ -83,7 +79,7 @@ function createChannel() {
     waitUntil: (work: Promise<void>) => void work,
   };
   const freeze = new SnapshotFreeze(host as never);
-  let incarnation = "one.a";
+  let runningAgent = agentOf("one.a");
   const container = {
     async agent(_address: string, url: string, init: Init) {
       const { pathname } = new URL(url);
@@ -104,16 +100,14 @@ function createChannel() {
   const actor = {
     ...{ host, container, freeze },
     link: { recheck: async () => undefined },
-    existing: { sandbox: { state: { name: "running", life: agentOf(incarnation) } } },
-    channel: undefined as AgentChannel | undefined,
-    agentClient: undefined as AgentClient | undefined,
+    isCurrent: ({ incarnation }: { incarnation: string }) =>
+      incarnation === runningAgent.incarnation,
   };
   const agentClient = new AgentClient(actor as never);
-  actor.agentClient = agentClient;
   const channel = new AgentChannel(actor as never);
-  actor.channel = channel;
+  Object.assign(actor, { agentClient, channel });
   const command = (id: string) => ({ id, path: "/v1/exec", fence: 1, requestId: "r", body: "{}" });
-  const request = (id: string) => channel.request(agentOf(incarnation) as never, command(id));
+  const request = (id: string) => channel.request(runningAgent as never, command(id));
   return {
     ...{ ends, closed, signals, requests, received, freeze, request },
     async open() {
@@ -124,11 +118,10 @@ function createChannel() {
       return ends[0] as Socket;
     },
     startIncarnation(next: string) {
-      incarnation = next;
-      actor.existing.sandbox.state.life = agentOf(next);
+      runningAgent = agentOf(next);
     },
     sendCommand(id: string) {
-      const admitted = { agent: agentOf(incarnation), fence: 1, token: undefined, end: () => {} };
+      const admitted = { agent: runningAgent, fence: 1, token: undefined, end: () => {} };
       const { path, requestId, body } = command(id);
       const agentRequest = { method: "POST", path, requestId, body } as const;
       return agentClient.sendCommand(admitted as never, agentRequest, id);
@@ -227,5 +220,5 @@ it("[H7] an agent that stays silent after a snapshot gets no more time than any 
   const error = sendCommand("x3").catch((failure: unknown) => failure);
   void freeze.freezeDuring(Promise.resolve());
   await vi.advanceTimersByTimeAsync(2 * limits.agentHeadersMs);
-  expect(await error).toMatchObject({ code: "operation_interrupted" });
+  expect(await error).toMatchObject(interrupted);
 });

@@ -1,14 +1,11 @@
 /** The limit of checkpoints applies when one is made, however long its caller has waited for its turn. */
 import { expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { FakeBerth } from "../../fakes/berth.ts";
 import { soon } from "../plan-participant/fake-sandbox.ts";
+import { startSandbox } from "./harness.ts";
 
 it("[H13] callers that wait for their turn make no more checkpoints than the limit allows", async () => {
-  const berth = new FakeBerth();
-  const local = berth.bind({ tenant: "local" });
-  const { id } = await local.create({ waitMs: 10_000 });
-  const sandbox = local.sandbox(id);
+  const { sandbox } = await startSandbox();
   for (let n = 1; n < limits.checkpointsMax; n++) await sandbox.makeCheckpoint();
   const lease = await sandbox.acquireLease({ holder: "somebody" });
   const token = "token" in lease ? lease.token : "";

@@ -8,7 +8,7 @@ import { limits } from "../../../src/protocol/limits.ts";
 import { AgentUnreachable, callAgent } from "../../../src/runtime/agent-client.ts";
 import { readBoundedText } from "../../../src/runtime/bodies.ts";
 import { engineRuntime } from "../../../src/runtime/engine.ts";
-import { FakeBerth } from "../../fakes/berth.ts";
+import { startSandbox } from "./harness.ts";
 
 /** Chunks of endless bodies that were read. */
 let pieces = 0;
@@ -37,9 +37,7 @@ const answers: Record<string, () => Response> = {
     new Response(null, { status: 307, headers: { location: "http://127.0.0.1:1/steal" } }),
   "an endless body": () => new Response(endless()),
   "an endless body with a short content-length": () =>
-    new Response(endless(), {
-      headers: { "content-length": "9", "transfer-encoding": "chunked" },
-    }),
+    new Response(endless(), { headers: { "content-length": "9", "transfer-encoding": "chunked" } }),
   "no JSON": () => text("<html>"),
   "JSON of another form": () => text("[1]"),
   "no body": () => new Response(null),
@@ -83,10 +81,7 @@ describe.each(Object.keys(answers))("an agent that answers %s", (kind) => {
   it.each(Object.keys(calls))("[S33] ends %s in order", async (call) => {
     // A response without a length is streamed to the caller, who stops when it has enough.
     if (passes.has(kind) && streams.has(call)) return;
-    const berth = new FakeBerth();
-    const local = berth.bind({ tenant: "local" });
-    const { id } = await local.create({ waitMs: 10_000 });
-    const container = berth.container(id);
+    const { berth, id, sandbox, container } = await startSandbox();
     const { incarnation = "" } = container.agent ?? {};
     pieces = 0;
     container.respond = () => {
@@ -102,7 +97,7 @@ describe.each(Object.keys(answers))("an agent that answers %s", (kind) => {
     container.requests.length = 0;
     // Time stands still: a call that waits for one of its limits never ends.
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance", "Date"] });
-    const failed = await calls[call]?.(local.sandbox(id)).then(
+    const failed = await calls[call]?.(sandbox).then(
       () => undefined,
       (error: unknown) => asBerthError(error)?.code ?? String(error),
     );
@@ -117,9 +112,9 @@ describe.each(Object.keys(answers))("an agent that answers %s", (kind) => {
     if (call === "exec" || call === "an upload") expect(failed).toBeDefined();
     expect(container.requests.length).toBeGreaterThan(0);
     container.respond = undefined;
-    await local.sandbox(id).breakLease("over");
-    expect((await local.sandbox(id).start()).state).toBe("running");
-    expect((await local.sandbox(id).exec({ command: "echo on" })).stdout).toBe("on\n");
+    await sandbox.breakLease("over");
+    expect((await sandbox.start()).state).toBe("running");
+    expect((await sandbox.exec({ command: "echo on" })).stdout).toBe("on\n");
   });
 });
 

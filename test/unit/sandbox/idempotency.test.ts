@@ -3,17 +3,10 @@ import { expect, it, vi } from "vitest";
 import { BerthError, errorBody, errors } from "../../../src/protocol/errors.ts";
 import { agentProtocol } from "../../../src/protocol/internal/agent-wire.ts";
 import { respondAsAgent } from "../../fakes/agent/respond.ts";
-import { FakeBerth } from "../../fakes/berth.ts";
 import type { FakeContainer } from "../../fakes/container.ts";
+import { interrupted, startSandbox } from "./harness.ts";
 
 const execRequest = "POST /v1/exec";
-
-async function running() {
-  const berth = new FakeBerth();
-  const local = berth.bind({ tenant: "local" });
-  const { id } = await local.create({ waitMs: 10_000 });
-  return { berth, id, sandbox: local.sandbox(id), container: berth.container(id) };
-}
 
 /** Drops the first command, refuses the second, and runs the others. */
 function loseOneAndRefuseOne(container: FakeContainer, refusal: () => Response): void {
@@ -51,11 +44,11 @@ it.each([
 ])(
   "[K13] a key is retried by one call at a time: a refusal %s does not free the key of a call that runs",
   async (_how, isSlow) => {
-    const { container, sandbox } = await running();
+    const { container, sandbox } = await startSandbox();
     const incarnation = container.agent?.incarnation ?? "";
     loseOneAndRefuseOne(container, () => refusalOf(incarnation, isSlow));
     const call = () => sandbox.exec({ command: "echo once" }, { idempotencyKey: "k" });
-    await expect(call()).rejects.toMatchObject({ code: "operation_interrupted" });
+    await expect(call()).rejects.toMatchObject(interrupted);
     const both = await Promise.allSettled([call(), call()]);
     expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
     const repeated = await call();
@@ -65,7 +58,7 @@ it.each([
 );
 
 it("[K13] a key is looked up again after admission: if it expired meanwhile, the call runs as a new one and is admitted once", async () => {
-  const { container, sandbox, berth, id } = await running();
+  const { container, sandbox, berth, id } = await startSandbox();
   loseOneAndRefuseOne(container, () => Response.error());
   const lease = await sandbox.acquireLease({ holder: "other" });
   if (!("token" in lease)) throw new Error("nobody else has it");
@@ -73,7 +66,7 @@ it("[K13] a key is looked up again after admission: if it expired meanwhile, the
   const options = { idempotencyKey: "k" };
   await expect(
     sandbox.exec({ command: "echo once" }, { ...options, lease: token }),
-  ).rejects.toMatchObject({ code: "operation_interrupted" });
+  ).rejects.toMatchObject(interrupted);
   container.respond = undefined;
   const call = () => sandbox.exec({ command: "echo once" }, { ...options, waitMs: 20_000 });
   const waiting = call();

@@ -1,17 +1,13 @@
 /** A pause whose container does not end in time is given up; its late result does not affect the next pause. */
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { FakeBerth } from "../../fakes/berth.ts";
 import { soon } from "../plan-participant/fake-sandbox.ts";
+import { startSandbox, useFakeClock } from "./harness.ts";
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: Date.now() }));
-afterEach(() => vi.useRealTimers());
+useFakeClock();
 
 it("[H29] the next pause ends its own container although the first one still has no result", async () => {
-  const berth = new FakeBerth();
-  const local = berth.bind({ tenant: "local" });
-  const { id } = await local.create({ waitMs: 10_000 });
-  const [sandbox, container] = [local.sandbox(id), berth.container(id)];
+  const { berth, id, sandbox, container } = await startSandbox();
   const stops = () => container.calls.filter((verb) => verb === "destroy keep");
   container.fault = { verb: "destroy", hold: true };
   const timedOut = sandbox.pause();

@@ -1,18 +1,14 @@
 /** An agent with another protocol: one that came with a saved tree, or that runs since an earlier version. */
 import { describe, expect, it } from "vitest";
 import { agentProtocol, agentProtocolMin } from "../../../src/protocol/internal/agent-wire.ts";
-import { FakeBerth } from "../../fakes/berth.ts";
+import { startSandbox } from "./harness.ts";
 
 const others = [agentProtocolMin - 1, agentProtocol + 1, Number.NaN];
 const reason = "agent_unsupported";
 
 describe.each(others)("an agent of protocol %d", (protocol) => {
   it("[S32] is refused at the start with a hint, and does not stay running", async () => {
-    const berth = new FakeBerth();
-    const local = berth.bind({ tenant: "local" });
-    const { id } = await local.create({ start: false });
-    const sandbox = local.sandbox(id);
-    const container = berth.container(id);
+    const { sandbox, container } = await startSandbox({ start: false });
     container.protocol = protocol;
     for (let n = 0; n < 2; n++) {
       await expect(sandbox.exec({ command: "echo no" })).rejects.toMatchObject({
@@ -31,11 +27,8 @@ describe.each(others)("an agent of protocol %d", (protocol) => {
   });
 
   it("[S32] that already runs is replaced before it gets any work", async () => {
-    const berth = new FakeBerth();
-    const local = berth.bind({ tenant: "local" });
-    const { id } = await local.create({ waitMs: 10_000 });
-    const sandbox = local.sandbox(id);
-    const { agent } = berth.container(id);
+    const { berth, id, sandbox, container } = await startSandbox();
+    const { agent } = container;
     if (agent === undefined) throw new Error("it runs");
     agent.protocol = protocol;
     await berth.evict(id);
@@ -51,12 +44,9 @@ describe.each(others)("an agent of protocol %d", (protocol) => {
   });
 
   it("[S32] makes a restore fail", async () => {
-    const berth = new FakeBerth();
-    const local = berth.bind({ tenant: "local" });
-    const { id } = await local.create({ waitMs: 10_000 });
-    const sandbox = local.sandbox(id);
+    const { sandbox, container } = await startSandbox();
     const made = await sandbox.makeCheckpoint();
-    berth.container(id).protocol = protocol;
+    container.protocol = protocol;
     await expect(sandbox.restore(made.id)).rejects.toMatchObject({
       code: "start_failed",
       facts: { reason },

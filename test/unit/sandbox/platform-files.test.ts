@@ -1,23 +1,18 @@
 /** Files that do not outlive their container, as on the platform: discarded by a pause, saved for a limited time. */
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { CreateInput } from "../../../src/protocol/sandbox.ts";
-import { FakeBerth } from "../../fakes/berth.ts";
+import { advanceClock, killed, startSandbox, useFakeClock } from "./harness.ts";
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: Date.now() }));
-afterEach(() => vi.useRealTimers());
+useFakeClock();
 
-const advanceClock = (ms: number) => vi.setSystemTime(Date.now() + ms);
 const day = 24 * 60 * 60_000;
 const fileBytes = new TextEncoder().encode("one");
 
 async function running({ keepsFiles = false, savesFiles = true }, call: CreateInput = {}) {
-  const berth = new FakeBerth();
-  const local = berth.bind({ tenant: "local" });
-  const { id } = await local.create({ start: false, ...call });
-  Object.assign(berth.container(id), { keepsFiles, savesFiles });
+  const { berth, local, id, sandbox, container } = await startSandbox({ start: false, ...call });
+  Object.assign(container, { keepsFiles, savesFiles });
   await berth.evict(id);
-  const sandbox = local.sandbox(id);
   await sandbox.start();
   await sandbox.writeFile("a.txt", fileBytes);
   const has = () =>
@@ -25,7 +20,7 @@ async function running({ keepsFiles = false, savesFiles = true }, call: CreateIn
       ({ size }) => size === 3,
       () => false,
     );
-  return { berth, local, id, sandbox, has, container: berth.container(id) };
+  return { berth, local, id, sandbox, has, container };
 }
 
 describe("a pause that discards files", () => {
@@ -122,7 +117,7 @@ describe("a checkpoint of the platform", () => {
   it("[H28] does not start a lost container once it has expired", async () => {
     const { sandbox, container } = await running({});
     await sandbox.makeCheckpoint();
-    const exit = () => container.exitWith({ exitCode: null, signal: "SIGKILL", reason: "exited" });
+    const exit = () => container.exitWith(killed);
     exit();
     advanceClock(limits.agentProbeAfterMs);
     await sandbox.exec({ command: "true" });

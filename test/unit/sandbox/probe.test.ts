@@ -1,27 +1,17 @@
 /** What a status read shows of a sandbox whose container exited unnoticed. */
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { respondAsAgent } from "../../fakes/agent/respond.ts";
-import { FakeBerth } from "../../fakes/berth.ts";
+import { advanceClock, startSandbox, useFakeClock } from "./harness.ts";
 
 const probe = "GET /v1/health";
 const lost = { exitCode: null, signal: "SIGKILL", reason: "exited" } as const;
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: Date.now() }));
-afterEach(() => vi.useRealTimers());
-
-const advanceClock = (ms: number) => vi.setSystemTime(Date.now() + ms);
-
-async function running(call = {}) {
-  const berth = new FakeBerth();
-  const local = berth.bind({ tenant: "local" });
-  const { id } = await local.create({ waitMs: 10_000, ...call });
-  return { berth, id, sandbox: local.sandbox(id), container: berth.container(id) };
-}
+useFakeClock();
 
 describe("a status read of a sandbox", () => {
   it("[S31] notices that its container has exited, also in a fresh object, and starts nothing", async () => {
-    const { berth, sandbox, container, id } = await running({ onIdle: "none" });
+    const { berth, sandbox, container, id } = await startSandbox({ onIdle: "none" });
     container.exitWith(lost);
     advanceClock(limits.agentProbeAfterMs);
     const failed = { state: "failed", reason: "container_lost", restartable: true };
@@ -38,7 +28,7 @@ describe("a status read of a sandbox", () => {
   });
 
   it("[S31] probes only an agent that was quiet, writes no row, and does not count as use", async () => {
-    const { berth, sandbox, container, id } = await running({ idleTimeoutMs: 10_000 });
+    const { berth, sandbox, container, id } = await startSandbox({ idleTimeoutMs: 10_000 });
     container.requests.length = 0;
     expect((await sandbox.get()).state).toBe("running");
     expect(container.requests).toEqual([]);
@@ -61,7 +51,7 @@ describe("a status read of a sandbox", () => {
   });
 
   it("[S16] does not take a truncated response for idleness: what runs is not ended", async () => {
-    const { berth, sandbox, container, id } = await running({ idleTimeoutMs: 10_000 });
+    const { berth, sandbox, container, id } = await startSandbox({ idleTimeoutMs: 10_000 });
     const { id: process } = await sandbox.startProcess({ command: "sleep 600" });
     const answer = (request: Request) => {
       const { agent } = container;
@@ -82,7 +72,7 @@ describe("a status read of a sandbox", () => {
   });
 
   it("[S31] waits at most a second for an agent that hangs, however many callers read", async () => {
-    const { sandbox, container } = await running();
+    const { sandbox, container } = await startSandbox();
     container.fault = { verb: "agent", silent: true };
     advanceClock(limits.agentProbeAfterMs);
     container.requests.length = 0;
@@ -95,7 +85,7 @@ describe("a status read of a sandbox", () => {
   });
 
   it("[S31] ignores silence during a snapshot", async () => {
-    const { sandbox, container } = await running();
+    const { sandbox, container } = await startSandbox();
     container.fault = { verb: "snapshot", hold: true };
     const saving = sandbox.makeCheckpoint();
     await vi.waitFor(() => expect(container.held.size).toBe(1));

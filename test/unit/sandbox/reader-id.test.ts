@@ -1,16 +1,13 @@
 /** How the ids of readers and viewers travel from a caller to the agent. */
 import { expect, it } from "vitest";
 import { agentHeaders } from "../../../src/protocol/internal/agent-wire.ts";
-import { FakeBerth } from "../../fakes/berth.ts";
+import { startSandbox } from "./harness.ts";
 
 it("[P31] the id of a reader reaches the agent as a header, because older agents refuse unknown parameters", async () => {
-  const berth = new FakeBerth();
-  const local = berth.bind({ tenant: "local" });
-  const { id } = await local.create({ waitMs: 10_000 });
-  const sandbox = local.sandbox(id);
+  const { sandbox, container } = await startSandbox();
   const process = await sandbox.startProcess({ command: "echo hi" });
   const seen: [string, string | null][] = [];
-  berth.container(id).respond = (request) => {
+  container.respond = (request) => {
     const { pathname, search } = new URL(request.url);
     if (pathname.endsWith("/logs")) seen.push([search, request.headers.get(agentHeaders.reader)]);
     return undefined;

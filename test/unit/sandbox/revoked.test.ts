@@ -2,21 +2,15 @@
 import { expect, it } from "vitest";
 import type { Caller } from "../../../src/protocol/rights.ts";
 import { respondAsAgent } from "../../fakes/agent/respond.ts";
-import { FakeBerth } from "../../fakes/berth.ts";
+import type { FakeBerth } from "../../fakes/berth.ts";
 import type { FakeContainer } from "../../fakes/container.ts";
+import { startSandbox } from "./harness.ts";
 
 const revokeRequest = "POST /v1/revoked";
 const caller: Caller = { tenant: "local", rights: ["admin"] };
 const revoking = (berth: FakeBerth, id: string) => berth.dump(id).get("sandbox")?.[0]?.revoking;
 const tries = ({ requests }: FakeContainer) =>
   requests.filter((line) => line === revokeRequest).length;
-
-async function running() {
-  const berth = new FakeBerth();
-  const local = berth.bind({ tenant: "local" });
-  const { id } = await local.create({ waitMs: 10_000 });
-  return { berth, id, sandbox: local.sandbox(id), container: berth.container(id) };
-}
 
 /** The agent fails revocations and answers everything else. */
 function failRevocations(container: FakeContainer): void {
@@ -29,7 +23,7 @@ function failRevocations(container: FakeContainer): void {
 }
 
 it("[SC23] a fresh instance resends a revocation that the agent has not confirmed, when the alarm rings", async () => {
-  const { berth, id, container } = await running();
+  const { berth, id, container } = await startSandbox();
   failRevocations(container);
   expect(await berth.object(id).callVerb("revokeTokens", caller, {}, "revoke")).toEqual({
     ok: undefined,
@@ -50,7 +44,7 @@ it("[SC23] a fresh instance resends a revocation that the agent has not confirme
 });
 
 it("[SC23] only the newest of two revocations is sent, and none after the incarnation has ended", async () => {
-  const { berth, id, sandbox, container } = await running();
+  const { berth, id, sandbox, container } = await startSandbox();
   failRevocations(container);
   const object = berth.object(id);
   await object.callVerb("revokeTokens", caller, {}, "revoke");

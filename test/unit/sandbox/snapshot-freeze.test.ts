@@ -3,9 +3,8 @@ import { expect, it, vi } from "vitest";
 import { agentProtocol } from "../../../src/protocol/internal/agent-wire.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { respondAsAgent } from "../../fakes/agent/respond.ts";
-import { FakeBerth } from "../../fakes/berth.ts";
 import type { FakeContainer } from "../../fakes/container.ts";
-import { useFakeTimers } from "./timers.ts";
+import { interrupted, startSandbox, useFakeTimers } from "./harness.ts";
 
 useFakeTimers();
 
@@ -28,10 +27,7 @@ function silenceProcesses(container: FakeContainer, waited: unknown): () => void
         },
       });
       const { incarnation } = agent;
-      const headers = {
-        "berth-incarnation": incarnation,
-        "berth-protocol": String(agentProtocol),
-      };
+      const headers = { "berth-incarnation": incarnation, "berth-protocol": String(agentProtocol) };
       return new Response(body, { headers });
     }
     if (pathname === "/v1/processes") await orAborted(promise, request.signal);
@@ -41,11 +37,7 @@ function silenceProcesses(container: FakeContainer, waited: unknown): () => void
 }
 
 async function withProcess() {
-  const berth = new FakeBerth();
-  const local = berth.bind({ tenant: "local" });
-  const { id } = await local.create({ waitMs: 10_000 });
-  const sandbox = local.sandbox(id);
-  const container = berth.container(id);
+  const { sandbox, container } = await startSandbox();
   const process = await sandbox.startProcess({ command: "sleep 600" });
   return { sandbox, container, process };
 }
@@ -89,7 +81,7 @@ it("[H7] an agent that stays silent after a checkpoint gets no more time than an
   await vi.waitFor(() => expect(container.requests.at(-1)).toMatch(/wait$/));
   await sandbox.makeCheckpoint();
   await vi.advanceTimersByTimeAsync(3 * limits.streamTimeoutMs);
-  expect(await waiting).toMatchObject({ code: "operation_interrupted" });
+  expect(await waiting).toMatchObject(interrupted);
 });
 
 it("[H30] a snapshot without a result is given up in time, and the sandbox continues", async () => {
