@@ -1,6 +1,4 @@
-/**
- * The environment of the Worker, read once and checked. An error names the variable.
- */
+/** The environment of the Worker, read once and checked. An error names the variable. */
 import { BerthError } from "./protocol/errors.ts";
 import { parseSizes, type Size } from "./protocol/fields/size.ts";
 

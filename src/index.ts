@@ -1,6 +1,4 @@
-/**
- * The entry point of the Worker: exports the classes that the platform finds by name.
- */
+/** The entry point of the Worker: exports the classes that the platform finds by name. */
 import { createApp } from "./worker/app.ts";
 
 export { ContainerProxy } from "@cloudflare/containers";

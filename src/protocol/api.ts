@@ -2,7 +2,6 @@
  * The TypeScript interface of Berth: the SDK implements it over HTTP, the Worker for service bindings.
  * Most methods are derived from their row (verbs/types.ts); this file declares the others.
  */
-
 import type { Counts, SandboxesInput, SandboxesPage, TenantEvents } from "./directory.ts";
 import type { EventsPage } from "./event.ts";
 import type { ArchiveType, FileView, Unpacked } from "./file.ts";

@@ -1,7 +1,4 @@
-/**
- * Schemas of checkpoints: saved file trees of a sandbox, and the difference between two of them. An id names its sandbox,
- * so a fork needs only the id.
- */
+/** Schemas of checkpoints (saved file trees of a sandbox), and of the difference between two of them. */
 import { z } from "zod";
 import { limits } from "./limits.ts";
 
@@ -46,7 +43,6 @@ export const checkpointsSchema = z
   .strictObject({ checkpoints: z.array(checkpointSchema), nextCursor: z.null() })
   .meta({ id: "Checkpoints" });
 
-export type CheckpointInput = z.input<typeof checkpointCallSchema>;
 export type CheckpointCall = z.infer<typeof checkpointCallSchema>;
 export type Checkpoint = z.infer<typeof checkpointSchema>;
 export type Checkpoints = z.infer<typeof checkpointsSchema>;

@@ -1,7 +1,4 @@
-/**
- * Schemas of lists, counts and events over all sandboxes of a tenant, and the report that a sandbox sends to its
- * Directory.
- */
+/** Schemas of lists, counts and events of a tenant, and the report of a sandbox to its Directory. */
 import { z } from "zod";
 import { eventDataSchema } from "./event.ts";
 import { nextCursor, pageLimit } from "./fields/scalar.ts";

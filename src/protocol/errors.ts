@@ -1,6 +1,4 @@
-/**
- * The schema of error bodies, together with the table of codes (error-codes.ts).
- */
+/** The schema of error bodies, together with the table of codes (error-codes.ts). */
 import { z } from "zod";
 import { type ErrorCode, errors } from "./error-codes.ts";
 

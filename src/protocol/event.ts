@@ -1,6 +1,4 @@
-/**
- * Schemas of events of one sandbox: what happened, in order, each with a number that only grows.
- */
+/** Schemas of events of one sandbox: what happened, in order, each with a number that only grows. */
 import { z } from "zod";
 import { pageLimit, queryNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";

@@ -1,13 +1,10 @@
-/**
- * Schemas of exec: one command that completes or fails; nothing persists but files. Its fields are those of every call
- * that runs a command.
- */
+/** Schemas of exec, one command that completes or fails, and fields of all calls that run a command. */
 import { z } from "zod";
 import { envSchema, kernelText, pathSchema, utf8Bytes } from "./fields/env.ts";
 import { wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
 
-export const encodingSchema = z.enum(["utf8", "base64"]);
+const encodingSchema = z.enum(["utf8", "base64"]);
 
 const argSchema = kernelText(limits.argBytesMax);
 
@@ -61,7 +58,7 @@ export function argumentsFit(call: Arguments): boolean {
 const base64Pattern = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** Standard input of a command that gets all of it at once. */
-export const stdinSchema = z
+const stdinSchema = z
   .string()
   .max(limits.stdinBytesMax * 2)
   .describe("Standard input, in `encoding`; empty by default.");

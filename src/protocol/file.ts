@@ -1,6 +1,4 @@
-/**
- * Schemas of files, folders, archives (whole trees in one tar stream) and clones of git repositories.
- */
+/** Schemas of files, folders, archives (whole trees in one tar stream) and clones of git repositories. */
 import { z } from "zod";
 import { kernelText, pathSchema } from "./fields/env.ts";
 import { flagSchema, nextCursor, pageLimit, queryNumber, wholeNumber } from "./fields/scalar.ts";
@@ -125,12 +123,8 @@ export type FileChange = z.infer<typeof fileChangesSchema>["changes"][number];
 export type FileView = z.infer<typeof fileSchema>;
 export type FilesPage = z.infer<typeof filesSchema>;
 export type Removed = z.infer<typeof removedSchema>;
-export type MkdirInput = z.input<typeof mkdirCallSchema>;
 export type MkdirCall = z.infer<typeof mkdirCallSchema>;
-export type MoveInput = z.input<typeof moveCallSchema>;
 export type MoveCall = z.infer<typeof moveCallSchema>;
-export type ListQuery = Partial<z.infer<typeof listQuerySchema>>;
-export type WatchQuery = Partial<z.infer<typeof watchQuerySchema>>;
 
 /** Compression by content type: `Accept` of a download, `Content-Type` of an upload. */
 export const archiveTypes = {

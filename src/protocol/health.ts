@@ -1,6 +1,4 @@
-/**
- * The schemas of `GET /health`, and of what isolates a sandbox from its machine and from other sandboxes.
- */
+/** The schemas of `GET /health`, and of what isolates a sandbox from its machine and from other sandboxes. */
 import { z } from "zod";
 
 export const isolationSchema = z

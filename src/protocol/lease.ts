@@ -1,6 +1,4 @@
-/**
- * Schemas of the lease of a sandbox. Its rules are in core/lease.
- */
+/** Schemas of the lease of a sandbox. Its rules are in core/lease. */
 import { z } from "zod";
 import { flagSchema, wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
@@ -101,7 +99,6 @@ export const leaseStateSchema = z
 export const leaseHeader = "berth-lease";
 export const waitHeader = "berth-wait-ms";
 
-export type AcquireInput = z.input<typeof acquireCallSchema>;
 export type AcquireCall = z.infer<typeof acquireCallSchema>;
 export type LeaseGranted = z.infer<typeof leaseSchema>;
 export type LeaseQueued = z.infer<typeof leaseQueuedSchema>;

@@ -1,6 +1,4 @@
-/**
- * Schemas of metadata: keys, values and their limits. core/metadata applies a patch and checks the merged result.
- */
+/** Schemas of metadata: keys, values and their limits. core/metadata applies a patch and checks the merged result. */
 import { z } from "zod";
 import { utf8Bytes } from "./fields/env.ts";
 import { limits } from "./limits.ts";

@@ -1,6 +1,4 @@
-/**
- * Schemas of plans: sets of sandboxes that are committed or rolled back together.
- */
+/** Schemas of plans: sets of sandboxes that are committed or rolled back together. */
 import { z } from "zod";
 import { changesSchema, checkpointIdSchema } from "./checkpoint.ts";
 import { sandboxIdSchema } from "./fields/id.ts";
@@ -188,11 +186,8 @@ export const memberEndQuerySchema = z.strictObject({
 export type PlansInput = z.input<typeof plansQuerySchema>;
 export type PlansQuery = z.infer<typeof plansQuerySchema>;
 export type MemberInput = z.input<typeof memberCallSchema>;
-export type MemberCall = z.infer<typeof memberCallSchema>;
 export type CommitInput = z.input<typeof commitCallSchema>;
-export type CommitCall = z.infer<typeof commitCallSchema>;
 export type RollbackInput = z.input<typeof rollbackCallSchema>;
-export type RollbackCall = z.infer<typeof rollbackCallSchema>;
 export type CommitMode = z.infer<typeof modeSchema>;
 export type MemberOutcome = (typeof memberOutcomes)[number];
 export type MemberResult = z.infer<typeof memberResultSchema>;

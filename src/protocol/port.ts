@@ -1,6 +1,4 @@
-/**
- * Schemas of ports: servers in a sandbox that others reach by an address with a token.
- */
+/** Schemas of ports: servers in a sandbox that others reach by an address with a token. */
 import { z } from "zod";
 import { queryNumber, wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";

@@ -1,6 +1,4 @@
-/**
- * The rights of keys and tokens, and the schemas of tokens and tickets. Only the Worker can sign tokens.
- */
+/** The rights of keys and tokens, and the schemas of tokens and tickets. Only the Worker can sign tokens. */
 import { z } from "zod";
 import { wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";

@@ -1,7 +1,4 @@
-/**
- * Schemas of a sandbox: the call that creates it, and its public view. The stored record also has secrets.
- */
-
+/** Schemas of a sandbox: the call that creates it, and its public view. The stored record also has secrets. */
 import { z } from "zod";
 import { checkpointIdSchema } from "./checkpoint.ts";
 import { BerthError } from "./errors.ts";

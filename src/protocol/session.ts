@@ -1,6 +1,4 @@
-/**
- * Schemas of sessions: each is one shell that keeps its state between commands.
- */
+/** Schemas of sessions: each is one shell that keeps its state between commands. */
 import { z } from "zod";
 import {
   bufferedIoFields,

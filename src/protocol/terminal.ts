@@ -1,7 +1,4 @@
-/**
- * Schemas of terminals: pseudo-terminals that are used over a WebSocket. See internal/terminal-frames.ts for
- * the frames.
- */
+/** Schemas of terminals: pseudo-terminals that are used over a WebSocket. */
 import { z } from "zod";
 import { argumentsFit, argumentsTooLong, argvSchema, cwdSchema } from "./exec.ts";
 import { envSchema } from "./fields/env.ts";

@@ -1,7 +1,4 @@
-/**
- * The table of verbs with its schemas. The Worker serves it, and /openapi.json describes it.
- */
-
+/** The table of verbs with its schemas. The Worker serves it, and /openapi.json describes it. */
 import { verbRows } from "./verbs/rows.ts";
 import * as schemas from "./verbs/schemas.ts";
 

@@ -1,7 +1,4 @@
-/**
- * Sends the calls of one object to its agent, with secret and incarnation, and checks the incarnation of each
- * response.
- */
+/** Sends the calls of one object to its agent, and checks the incarnation of each response. */
 import { agentHeaders, agentProtocol, agentProtocolMin } from "../protocol/internal/agent.ts";
 import { limits } from "../protocol/limits.ts";
 import type { AgentAddress, ContainerRuntime } from "./runtime.ts";

@@ -1,6 +1,4 @@
-/**
- * Reads or drains bodies that may be too long, cut off or never end, with limits on bytes and time.
- */
+/** Reads or drains bodies that may be too long, cut off or never end, with limits on bytes and time. */
 import { limits } from "../protocol/limits.ts";
 
 /**

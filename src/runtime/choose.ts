@@ -1,7 +1,4 @@
-/**
- * Chooses the runtime of a container: the platform's if a container is attached to the object, otherwise the
- * engine's.
- */
+/** Chooses the runtime: the platform's if a container is attached to the object, otherwise the engine's. */
 import { BerthError } from "../protocol/errors.ts";
 import type { Network } from "../protocol/sandbox.ts";
 import { cloudflareRuntime } from "./cloudflare.ts";

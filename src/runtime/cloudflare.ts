@@ -2,7 +2,6 @@
  * The runtime of a container that the platform attached to the object (`ctx.container`). It trusts neither `running`
  * nor error texts: only the agent's incarnation tells which start runs.
  */
-
 import { BerthError } from "../protocol/errors.ts";
 import { type Size, sizeError } from "../protocol/fields/size.ts";
 import type { Isolation } from "../protocol/health.ts";
@@ -215,7 +214,7 @@ type StartContainer = (options: StartOptions, isCurrent: () => boolean) => Promi
 /** A start is abandoned within minutes, so older start ids cannot come back. */
 const abandonedMax = 100;
 
-export class CloudflareStarts {
+class CloudflareStarts {
   readonly #startContainer: StartContainer;
   #current: string | undefined;
   #running: { startId: string; started: Promise<Started> } | undefined;
@@ -247,6 +246,6 @@ export class CloudflareStarts {
   }
 }
 
-export function startAbandoned(startId: string): BerthError {
+function startAbandoned(startId: string): BerthError {
   return new BerthError("start_failed", `The start ${startId} was abandoned.`);
 }

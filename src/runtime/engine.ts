@@ -1,7 +1,4 @@
-/**
- * The runtime of a container that the embedded engine of one machine runs. Requests to the agent go directly to its
- * address, not through the engine.
- */
+/** The runtime of a container of the machine's engine. Requests to the agent go directly to its address. */
 import type { z } from "zod";
 import { changesSchema } from "../protocol/checkpoint.ts";
 import { BerthError, errorBodySchema } from "../protocol/errors.ts";

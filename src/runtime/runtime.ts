@@ -1,7 +1,4 @@
-/**
- * The interface through which an object reaches its container, on the platform or on one machine. The core decides
- * when to start and stop it.
- */
+/** The interface through which an object reaches its container, on the platform or on one machine. */
 import type { Changes, ChangesCall } from "../protocol/checkpoint.ts";
 import type { Env } from "../protocol/fields/env.ts";
 import type { Size } from "../protocol/fields/size.ts";

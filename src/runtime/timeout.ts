@@ -1,7 +1,4 @@
-/**
- * Bounds the duration of one request. The timer ends with the response, because a running timer keeps its object
- * awake, which is billed.
- */
+/** Bounds the duration of a request. The timer ends with it: a running one keeps its object awake, which is billed. */
 import type { AgentCallDeps } from "./agent-client.ts";
 
 export type StartTimer = AgentCallDeps["startTimer"];

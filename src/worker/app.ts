@@ -1,7 +1,4 @@
-/**
- * The HTTP API: registers a route for each row of the table of verbs. Handlers are derived from the row
- * (http/verb-handler.ts), except those in `special`.
- */
+/** The HTTP API: a route for each row of the table of verbs, derived from the row or in `special`. */
 import { Hono } from "hono";
 import { readConfig } from "../config.ts";
 import type { CallableVerb } from "../objects/sandbox/dispatch/verb-call.ts";

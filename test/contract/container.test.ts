@@ -1,5 +1,4 @@
 /** Runs the contract of the runtime over the embedded engine with its real agent, and over the container in memory. */
-
 import { readFileSync } from "node:fs";
 import { expect } from "vitest";
 import { childrenOf } from "../../container/engine/processes.ts";

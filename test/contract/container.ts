@@ -1,6 +1,4 @@
-/**
- * What an object may rely on in its container, whichever runtime runs it.
- */
+/** What an object may rely on in its container, whichever runtime runs it. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { agentHeaders, agentPaths } from "../../src/protocol/internal/agent.ts";
 import { limits } from "../../src/protocol/limits.ts";
@@ -13,9 +11,7 @@ export type Subject = {
   close(): Promise<void>;
 };
 
-/**
- * `kind`: Cloudflare's containers forget files and past incarnations, and a signal reaches the agent too.
- */
+/** `kind`: Cloudflare's containers forget files and past incarnations, and a signal reaches the agent too. */
 export function containerContract(
   name: string,
   make: () => Promise<Subject>,

@@ -1,6 +1,4 @@
-/**
- * The contract of a sandbox: the same promises for REST, RPC and the SDK.
- */
+/** The contract of a sandbox: the same promises for REST, RPC and the SDK. */
 import { eventContract } from "./sandbox/events.ts";
 import { fileContract } from "./sandbox/files.ts";
 import { idempotencyContract } from "./sandbox/idempotency.ts";

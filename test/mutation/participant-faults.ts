@@ -122,6 +122,18 @@ export const participantFaults = faultsByFile({
   ],
   "src/objects/sandbox/plan/participant.ts": [
     {
+      name: "one that never ran cannot be committed",
+      find: 'if (asBerthError(error)?.code !== "not_running") throw error;',
+      put: "throw error;",
+      by: ["PL61"],
+    },
+    {
+      name: "changes are listed from the beginning",
+      find: "changes({ from, to: handle, listMax })",
+      put: "changes({ from: undefined, to: handle, listMax })",
+      by: ["PL56"],
+    },
+    {
       name: "a repeated prepare saves again",
       find: "if (this.#preparing?.ticket === ticket) return this.#preparing.result;",
       put: "",
@@ -176,20 +188,6 @@ export const participantFaults = faultsByFile({
       find: "if (!this.hasTicket(state.grant.ticket)) this.release(state.grant.ticket);",
       put: "",
       by: ["PL68"],
-    },
-  ],
-  "src/objects/sandbox/plan/participant-save.ts": [
-    {
-      name: "one that never ran cannot be committed",
-      find: 'if (asBerthError(error)?.code !== "not_running") throw error;',
-      put: "throw error;",
-      by: ["PL61"],
-    },
-    {
-      name: "changes are listed from the beginning",
-      find: "changes({ from, to: handle, listMax })",
-      put: "changes({ from: undefined, to: handle, listMax })",
-      by: ["PL56"],
     },
   ],
   "src/objects/sandbox/lease/leases.ts": [

@@ -1,6 +1,4 @@
-/**
- * Decides find-or-create in one step, from the idempotency key of the call and the current sandbox of its scope.
- */
+/** Decides find-or-create in one step, from the idempotency key of the call and the current sandbox of its scope. */
 import { BerthError } from "../../protocol/errors.ts";
 import type { OnExisting } from "../../protocol/fields/scope.ts";
 import type { StateName } from "../../protocol/sandbox.ts";

@@ -1,10 +1,6 @@
-/**
- * Ends a lease: released by its holder, or lost and then drained. Ended leases are remembered for a while. See step.ts for
- * timeouts; the `draining` state makes the object ask the agent for confirmation.
- */
+/** Ends a lease: released by its holder, or lost and then drained. Ended leases are remembered for a while. */
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
-import { leaseLostFor } from "./hold.ts";
 import {
   type CallsInFlight,
   type EndedLease,
@@ -14,6 +10,7 @@ import {
   type LossReason,
   refuseStep,
 } from "./lease.ts";
+import { leaseLostFor } from "./refusals.ts";
 
 export function releaseLease(
   lease: Lease,

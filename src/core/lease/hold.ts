@@ -1,10 +1,7 @@
-/**
- * Grants, renews, extends and pins a lease. See end.ts for its end.
- */
-import type { BerthError } from "../../protocol/errors.ts";
+/** Grants, renews, extends and pins a lease. See end.ts for its end. */
 import { limits } from "../../protocol/limits.ts";
 import { type Lease, type LeaseEvent, type LeaseStep, refuseStep } from "./lease.ts";
-import { leaseLostError } from "./refusals.ts";
+import { leaseLostFor } from "./refusals.ts";
 
 export function grantLease(
   lease: Lease,
@@ -72,10 +69,4 @@ export function pinLease(
     pinned: true,
   };
   return { lease: { ...lease, state: pinned }, reply: { granted: true } };
-}
-
-export function leaseLostFor(lease: Lease, token: string): BerthError {
-  return leaseLostError(
-    lease.ended.findLast((ended) => ended.token === token)?.reason ?? "unknown",
-  );
 }

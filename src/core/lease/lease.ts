@@ -1,7 +1,4 @@
-/**
- * Describes what an object stores about its lease, the events that change it, and the replies. See step.ts for the
- * transitions. All of it is rows.
- */
+/** Describes what an object stores about its lease, the events that change it, and the replies to them. */
 import type { BerthError } from "../../protocol/errors.ts";
 
 /**

@@ -1,7 +1,4 @@
-/**
- * Runs the queue for a lease: a caller gets the lease at once, or a place in the queue that it keeps by polling. See step.ts
- * for the offer of the lease to the first waiter.
- */
+/** Runs the queue for a lease: a caller gets the lease at once, or a place that it keeps by polling. */
 import { limits } from "../../protocol/limits.ts";
 import { extendLease, grantLease } from "./hold.ts";
 import {

@@ -1,6 +1,4 @@
-/**
- * Decides whether a gated call may pass, and writes the errors of leases with the facts that a caller needs.
- */
+/** Decides whether a gated call may pass, and writes the errors of leases with the facts that a caller needs. */
 import { BerthError, type ErrorFacts } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { CallsInFlight, EndReason, Lease } from "./lease.ts";
@@ -21,7 +19,7 @@ export function notGrantedError(lease: Lease, inFlight: CallsInFlight): BerthErr
 }
 
 /** For a gated call without the lease's token, and for an `acquire` that does not wait. */
-export function leaseHeldError(lease: Lease): BerthError {
+function leaseHeldError(lease: Lease): BerthError {
   const { state, waiters } = lease;
   const waiting = waiters.length;
   if (state.name === "held") {
@@ -57,6 +55,13 @@ export function leaseLostError(reason: EndReason | "unknown"): BerthError {
   });
 }
 
+/** For a caller with the token of an earlier lease. */
+export function leaseLostFor(lease: Lease, token: string): BerthError {
+  return leaseLostError(
+    lease.ended.findLast((ended) => ended.token === token)?.reason ?? "unknown",
+  );
+}
+
 export function waitTimeoutError(lease: Lease): BerthError {
   const { facts } = leaseHeldError(lease);
   return new BerthError("lease_wait_timeout", "The lease was not granted in time.", {
@@ -90,10 +95,11 @@ function iso(ms: number): string {
 
 /** Undefined if the call may pass. `token` is the caller's lease token, if it sent one. */
 export function checkLease(lease: Lease, token: string | undefined): BerthError | undefined {
-  const { state, waiters, ended } = lease;
+  const { state, waiters } = lease;
   if (token !== undefined) {
-    if (state.name === "held" && state.grant.token === token) return undefined;
-    return leaseLostError(ended.findLast((other) => other.token === token)?.reason ?? "unknown");
+    return state.name === "held" && state.grant.token === token
+      ? undefined
+      : leaseLostFor(lease, token);
   }
   return state.name === "free" && waiters.length === 0 ? undefined : leaseHeldError(lease);
 }

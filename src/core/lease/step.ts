@@ -1,8 +1,4 @@
-/**
- * Steps a lease: applies timeouts, then the event, then offers a free lease to the first waiter. See queue.ts, hold.ts and
- * end.ts for the single events. Calls in flight are an argument.
- */
-
+/** Steps a lease: applies timeouts, then the event, then offers a free lease to the first waiter. */
 import { limits } from "../../protocol/limits.ts";
 import { type Deadline, earliest } from "../deadline.ts";
 import {

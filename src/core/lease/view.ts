@@ -1,6 +1,4 @@
-/**
- * Shows a lease to callers, and its changes as events. Only the holder sees the token.
- */
+/** Shows a lease to callers, and its changes as events. Only the holder sees the token. */
 import type { EventData } from "../../protocol/event.ts";
 import type { LeaseGranted, LeaseView } from "../../protocol/lease.ts";
 import { limits } from "../../protocol/limits.ts";

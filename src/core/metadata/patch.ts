@@ -1,6 +1,4 @@
-/**
- * Changes metadata: one request is one step, which is checked on the merged result and applied completely or not at all.
- */
+/** Changes metadata in one step, which is checked on the merged result and applied completely or not at all. */
 import { BerthError } from "../../protocol/errors.ts";
 import { utf8Bytes } from "../../protocol/fields/env.ts";
 import { limits } from "../../protocol/limits.ts";

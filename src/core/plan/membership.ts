@@ -109,7 +109,7 @@ export function startRemoval(
   return { removed, plan: startLeave({ ...plan, members }, [removed.sandbox], disposition) };
 }
 
-export function startLeave(
+function startLeave(
   plan: PlanRecord,
   sandboxes: readonly string[],
   disposition: Disposition,

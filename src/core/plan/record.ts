@@ -1,7 +1,4 @@
-/**
- * Describes what a plan stores: its members, who is joining or leaving, and the one open run. All of it is rows.
- * See membership.ts and run.ts for the transitions.
- */
+/** Describes what a plan stores: its members, who is joining or leaving, and the one open run. */
 import type { Changes } from "../../protocol/checkpoint.ts";
 import type { CommitMode, Failure, MemberOutcome } from "../../protocol/plan.ts";
 

@@ -4,9 +4,9 @@
  * See pending.ts for the requests that each state sends.
  */
 import { BerthError } from "../../protocol/errors.ts";
+import { listInTurn } from "../../protocol/internal/change-list.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { CommitMode, Failure } from "../../protocol/plan.ts";
-import { truncateChanges } from "./listable.ts";
 import { isMembershipChanging, planBusyError } from "./membership.ts";
 import type { PartResult, PlanRecord, Run, RunPart, Vote } from "./record.ts";
 
@@ -134,7 +134,10 @@ function recordVote(part: RunPart, vote: Vote): RunPart {
   if (part.vote !== null) return part;
   if ("no" in vote) return { ...part, vote: { no: normalizeLeaseFailure(part, vote.no) } };
   if (vote.yes.changes === null) return { ...part, vote };
-  return { ...part, vote: { yes: { ...vote.yes, changes: truncateChanges(vote.yes.changes) } } };
+  // A row has a maximum size, and all members together make up one response. The counts stay complete.
+  const { changedPathsMax, changedPathsCharsMax } = limits;
+  const listed = listInTurn(vote.yes.changes, changedPathsMax, changedPathsCharsMax);
+  return { ...part, vote: { yes: { ...vote.yes, changes: { ...vote.yes.changes, ...listed } } } };
 }
 
 /** Reports `lease_held` whichever way the wait for the lease ended, so that callers have one code to handle. */
@@ -168,16 +171,8 @@ export function noVoteOf({ vote }: RunPart): Failure | undefined {
   return vote !== null && "no" in vote ? vote.no : undefined;
 }
 
-function isUnchanged({
-  added,
-  modified,
-  deleted,
-}: {
-  added: number;
-  modified: number;
-  deleted: number;
-}): boolean {
-  return added + modified + deleted === 0;
+function isUnchanged(counts: Record<string, number>): boolean {
+  return Object.values(counts).every((count) => count === 0);
 }
 
 function abort(now: number, error: Failure): NonNullable<Run["decision"]> {

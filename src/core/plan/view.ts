@@ -1,6 +1,4 @@
-/**
- * Shows plans, members and runs to callers, and turns the failure of a run into the refusal of the call that began it.
- */
+/** Shows plans, members and runs to callers, and turns the failure of a run into a refusal. */
 import { BerthError } from "../../protocol/errors.ts";
 import type { Commit, Member, MemberResult, Plan } from "../../protocol/plan.ts";
 import type { Joining, Member as MemberRecord, PlanRecord, Run, RunPart } from "./record.ts";

@@ -1,6 +1,4 @@
-/**
- * Decides whether a call that needs a container may proceed, must wait, must start the container first, or is refused.
- */
+/** Decides whether a call that needs a container may proceed, must wait, must start it first, or is refused. */
 import { BerthError } from "../../protocol/errors.ts";
 import type { FailReason } from "../../protocol/sandbox.ts";
 import type { Incarnation, SandboxRecord } from "./record.ts";

@@ -1,7 +1,4 @@
-/**
- * Says which effect a sandbox's state requires and when the state must be checked again. Both are derived from the state
- * alone, so a restarted object continues by asking again.
- */
+/** Says which effect the state of a sandbox requires, and when the state must be checked again. */
 import { limits } from "../../protocol/limits.ts";
 import { type Deadline, earliest } from "../deadline.ts";
 import type { SandboxRecord, Start } from "./record.ts";

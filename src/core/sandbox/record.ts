@@ -1,8 +1,4 @@
-/**
- * Describes what an object stores about its sandbox: the spec, which never changes, and the state, a union whose variants
- * carry their own facts. See step.ts for the transitions.
- */
-
+/** Describes what an object stores about its sandbox: the spec, which never changes, and the state. */
 import type { Client, Scope } from "../../protocol/fields/scope.ts";
 import type { Size } from "../../protocol/fields/size.ts";
 import type { Isolation } from "../../protocol/health.ts";

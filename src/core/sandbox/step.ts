@@ -2,10 +2,9 @@
  * Steps a sandbox: which event is allowed in which state, and what the state becomes. Late events name their start or their
  * incarnation and change nothing. See pending.ts for the effect that each state requires.
  */
-
 import { limits } from "../../protocol/limits.ts";
 import type { FailReason } from "../../protocol/sandbox.ts";
-import { backOffMs } from "../back-off.ts";
+import { backOffMs } from "../deadline.ts";
 import type { Incarnation, SandboxRecord, SandboxSpec, SandboxState, Start } from "./record.ts";
 
 export type SandboxEvent =

@@ -1,6 +1,4 @@
-/**
- * Shows a sandbox to callers, without secrets, addresses and environment.
- */
+/** Shows a sandbox to callers, without secrets, addresses and environment. */
 import type { Sandbox } from "../../protocol/sandbox.ts";
 import type { Lease } from "../lease/lease.ts";
 import type { VersionedMetadata } from "../metadata/patch.ts";

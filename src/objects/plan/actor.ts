@@ -1,5 +1,5 @@
 /** Commits every change of a plan: decides, writes rows, arms the alarm, and only then sends requests. */
-import { backOffMs } from "../../core/back-off.ts";
+import { backOffMs } from "../../core/deadline.ts";
 import { openPlan, type PlanIdentity } from "../../core/plan/membership.ts";
 import { hasPendingRequests, planDeadline } from "../../core/plan/pending.ts";
 import type { PlanRecord } from "../../core/plan/record.ts";

@@ -1,6 +1,4 @@
-/**
- * Fields that end up in an exec call of the kernel: environments, arguments and paths. The agent adds PATH and HOME.
- */
+/** Fields that end up in an exec call of the kernel: environments, arguments and paths. */
 import { z } from "zod";
 import { limits } from "../limits.ts";
 

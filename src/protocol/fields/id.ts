@@ -1,6 +1,4 @@
-/**
- * The form of sandbox ids, of incarnations and of idempotency keys. Only the Worker has the secret for the MAC in an id.
- */
+/** The form of sandbox ids and idempotency keys. Only the Worker has the secret for the MAC in an id. */
 import { z } from "zod";
 
 /** A letter, then letters and digits: 16 random characters, then 8 of a MAC over them. */

@@ -1,6 +1,4 @@
-/**
- * Whole numbers in bodies and in queries, and what else queries have in common.
- */
+/** Whole numbers in bodies and in queries, and what else queries have in common. */
 import { z } from "zod";
 
 export function wholeNumber(min: number, max: number) {

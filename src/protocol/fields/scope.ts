@@ -1,6 +1,4 @@
-/**
- * The schema of a scope: what a caller works on. The Directory knows the current sandbox of each scope.
- */
+/** The schema of a scope: what a caller works on. The Directory knows the current sandbox of each scope. */
 import { z } from "zod";
 import { limits } from "../limits.ts";
 

@@ -1,7 +1,4 @@
-/**
- * The sizes that an installation may configure: their text form, and what each requires of the platform or of the
- * jail.
- */
+/** The sizes that an installation may configure, and what each requires of the platform or of the jail. */
 import { z } from "zod";
 import { BerthError } from "../errors.ts";
 import { limits } from "../limits.ts";

@@ -2,15 +2,12 @@
  * Collects the differences between two trees within a limit: the first paths of each kind, and the number of all. The
  * engine runs it in a process of its own, so it does not use the schema library.
  */
-export const changeKinds = ["added", "modified", "deleted"] as const;
-export type ChangeKind = (typeof changeKinds)[number];
-
 /** The limit for the text of all listed paths: a thousand long paths would be megabytes. */
 const listedCharsMax = 256 * 1024;
 
 export class ChangeList {
   readonly #listMax: number;
-  readonly #firsts: Record<ChangeKind, SmallestPaths>;
+  readonly #firsts: Record<keyof Paths, SmallestPaths>;
   #bytes = 0;
 
   constructor(listMax: number) {
@@ -20,39 +17,41 @@ export class ChangeList {
   }
 
   /** Paths may come in any order. `bytes`: the size of a file in the newer tree. */
-  add(kind: ChangeKind, path: string, bytes = 0): void {
+  add(kind: keyof Paths, path: string, bytes = 0): void {
     this.#firsts[kind].add(path);
     // A sparse file can claim more than a number holds.
     this.#bytes = Math.min(this.#bytes + bytes, Number.MAX_SAFE_INTEGER);
   }
 
-  /** Takes paths of the kinds in turn, so that many of one kind do not hide another. */
   result() {
-    const firsts = changeKinds.map((kind) => ({
-      paths: this.#firsts[kind].sorted(),
-      takenCount: 0,
-    }));
-    let [left, chars] = [this.#listMax, listedCharsMax];
-    for (let isMore = true; isMore; ) {
-      isMore = false;
-      for (const kind of firsts) {
-        const path = kind.paths[kind.takenCount];
-        if (path === undefined || left === 0 || path.length > chars) continue;
-        [left, chars] = [left - 1, chars - path.length];
-        kind.takenCount += 1;
-        isMore = true;
-      }
-    }
-    const [added = [], modified = [], deleted = []] = firsts.map(({ paths, takenCount }) =>
-      paths.slice(0, takenCount),
-    );
-    const counts = {
-      added: this.#firsts.added.count,
-      modified: this.#firsts.modified.count,
-      deleted: this.#firsts.deleted.count,
-    };
-    return { added, modified, deleted, counts, bytes: this.#bytes };
+    const { added, modified, deleted } = this.#firsts;
+    const paths = { added: added.sorted(), modified: modified.sorted(), deleted: deleted.sorted() };
+    const counts = { added: added.count, modified: modified.count, deleted: deleted.count };
+    const listed = listInTurn(paths, this.#listMax, listedCharsMax);
+    return { ...listed, counts, bytes: this.#bytes };
   }
+}
+
+type Paths = Record<"added" | "modified" | "deleted", string[]>;
+
+/** Takes paths of each kind in turn, so that many changes of one kind do not hide the others. */
+export function listInTurn(paths: Paths, pathsMax: number, charsMax: number): Paths {
+  const listed: Paths = { added: [], modified: [], deleted: [] };
+  const openKinds = new Set(Object.keys(listed) as (keyof Paths)[]);
+  let [pathsLeft, charsLeft] = [pathsMax, charsMax];
+  while (openKinds.size > 0) {
+    for (const kind of openKinds) {
+      const path = paths[kind][listed[kind].length];
+      if (path === undefined || pathsLeft === 0 || path.length > charsLeft) {
+        openKinds.delete(kind);
+        continue;
+      }
+      listed[kind].push(path);
+      pathsLeft -= 1;
+      charsLeft -= path.length;
+    }
+  }
+  return listed;
 }
 
 /** Keeps the smallest of all added paths, in the memory of twice as many. */

@@ -1,6 +1,4 @@
-/**
- * Rows of the verbs on events, tokens, connect tickets and ports of a sandbox. An open port has an address of its own.
- */
+/** Rows of the verbs on events, tokens, connect tickets and ports of a sandbox. */
 import { response, type Schemas, sandboxPath, type VerbRow } from "./row.ts";
 
 export const accessRows = (schemas: Schemas) =>

@@ -1,8 +1,4 @@
-/**
- * Splits the arguments of a verb's method into the parts of its call, as the row says: the SDK writes a request from
- * them, the Worker serves them to other Workers.
- */
-
+/** Splits the arguments of a verb's method into the parts of its call, as the row says, for SDK and Worker. */
 import type { IdempotentOptions } from "./options.ts";
 import type { VerbRow } from "./row.ts";
 

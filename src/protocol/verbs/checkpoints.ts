@@ -1,6 +1,4 @@
-/**
- * Rows of the verbs on checkpoints. Forking a sandbox from one is a create with `from`.
- */
+/** Rows of the verbs on checkpoints. Forking a sandbox from one is a create with `from`. */
 import type { ErrorCode } from "../error-codes.ts";
 import { limits } from "../limits.ts";
 import { response, type Schemas, sandboxPath, type VerbRow } from "./row.ts";

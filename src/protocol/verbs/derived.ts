@@ -1,6 +1,4 @@
-/**
- * The methods of one sandbox as the rows describe them. In the npm package this type is written out in full.
- */
+/** The methods of one sandbox as the rows describe them. In the npm package this type is written out in full. */
 import type { VerbName, VerbRows } from "./rows.ts";
 import type { CallName, Verb } from "./types.ts";
 

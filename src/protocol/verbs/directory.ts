@@ -1,6 +1,4 @@
-/**
- * Rows of the verbs over all sandboxes of a tenant.
- */
+/** Rows of the verbs over all sandboxes of a tenant. */
 import { response, type Schemas, type VerbRow } from "./row.ts";
 
 export const directoryRows = (schemas: Schemas) =>

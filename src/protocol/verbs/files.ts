@@ -1,6 +1,4 @@
-/**
- * Rows of the verbs on files, archives and git. Reads never start a container; without one they are refused.
- */
+/** Rows of the verbs on files, archives and git. Reads never start a container; without one they are refused. */
 import type { ErrorCode } from "../error-codes.ts";
 import { limits } from "../limits.ts";
 import { response, type Schemas, sandboxPath, type VerbRow } from "./row.ts";

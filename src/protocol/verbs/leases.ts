@@ -1,6 +1,4 @@
-/**
- * Rows of the verbs on the lease of a sandbox.
- */
+/** Rows of the verbs on the lease of a sandbox. */
 import { leaseErrors, response, type Schemas, sandboxPath, type VerbRow } from "./row.ts";
 
 const lease = `${sandboxPath}/lease` as const;

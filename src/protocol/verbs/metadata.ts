@@ -1,6 +1,4 @@
-/**
- * Rows of the verbs on the metadata of a sandbox.
- */
+/** Rows of the verbs on the metadata of a sandbox. */
 import { response, type Schemas, sandboxPath, type VerbRow } from "./row.ts";
 
 const metadata = `${sandboxPath}/metadata` as const;

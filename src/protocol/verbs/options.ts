@@ -1,6 +1,4 @@
-/**
- * The options that gated and idempotent verbs have in code.
- */
+/** The options that gated and idempotent verbs have in code. */
 
 /** For gated calls: the token of a lease, or how long the call may wait for the lease of its own. */
 export type GateOptions = { lease?: string; waitMs?: number; wake?: boolean };

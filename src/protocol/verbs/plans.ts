@@ -1,6 +1,4 @@
-/**
- * Rows of the verbs on plans.
- */
+/** Rows of the verbs on plans. */
 import { response, type Schemas, type VerbRow } from "./row.ts";
 
 const all = "/v1/plans";

@@ -1,6 +1,4 @@
-/**
- * Rows of the verbs on processes: long work with a log.
- */
+/** Rows of the verbs on processes: long work with a log. */
 import type { ErrorCode } from "../error-codes.ts";
 import { limits } from "../limits.ts";
 import {

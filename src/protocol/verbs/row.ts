@@ -1,6 +1,4 @@
-/**
- * The form of one row of the table of verbs, and what rows have in common.
- */
+/** The form of one row of the table of verbs, and what rows have in common. */
 import type { z } from "zod";
 import type { ErrorCode } from "../error-codes.ts";
 import type { Right } from "../rights.ts";

@@ -1,6 +1,4 @@
-/**
- * All rows of the table of verbs, as a function of the schemas: the Worker builds it with them, the SDK without.
- */
+/** All rows of the table of verbs, as a function of the schemas: the Worker builds it with them, the SDK without. */
 import { accessRows, portRows } from "./access.ts";
 import { checkpointRows } from "./checkpoints.ts";
 import { directoryRows } from "./directory.ts";

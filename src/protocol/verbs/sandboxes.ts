@@ -1,6 +1,4 @@
-/**
- * Rows of the verbs on a sandbox as a whole, and of exec.
- */
+/** Rows of the verbs on a sandbox as a whole, and of exec. */
 import { limits } from "../limits.ts";
 import {
   leaseErrors,

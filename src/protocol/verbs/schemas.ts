@@ -1,6 +1,4 @@
-/**
- * Exports all schemas that rows of the table of verbs refer to.
- */
+/** Exports all schemas that rows of the table of verbs refer to. */
 
 export * from "../checkpoint.ts";
 export * from "../directory.ts";

@@ -1,6 +1,4 @@
-/**
- * Rows of the verbs on sessions: shells that keep their state between commands.
- */
+/** Rows of the verbs on sessions: shells that keep their state between commands. */
 import { startProcessErrors } from "./processes.ts";
 import {
   response,

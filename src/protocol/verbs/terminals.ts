@@ -1,6 +1,4 @@
-/**
- * Rows of the verbs on terminals. The bytes of a terminal go over the WebSocket of `connectTerminal`.
- */
+/** Rows of the verbs on terminals. The bytes of a terminal go over the WebSocket of `connectTerminal`. */
 import { response, type Schemas, sandboxPath, startErrors, type VerbRow } from "./row.ts";
 
 const all = `${sandboxPath}/terminals` as const;

@@ -1,7 +1,4 @@
-/**
- * The types of a verb in code, derived from its row: what the SDK's method and the RPC method of other Workers take
- * and return.
- */
+/** The types of a verb in code, derived from its row: what its method takes and returns. */
 import type { z } from "zod";
 import type { GateOptions, IdempotentOptions } from "./options.ts";
 import type { VerbRow } from "./row.ts";

@@ -1,6 +1,4 @@
-/**
- * Signs and reads the tokens of one sandbox. The object knows whether a token was revoked.
- */
+/** Signs and reads the tokens of one sandbox. The object knows whether a token was revoked. */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { BerthError } from "../../protocol/errors.ts";
 import { type Caller, type Right, rights } from "../../protocol/rights.ts";

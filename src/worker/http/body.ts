@@ -1,6 +1,4 @@
-/**
- * Reads bodies: type, size, time and encoding, and for JSON the schema of the row.
- */
+/** Reads bodies: type, size, time and encoding, and for JSON the schema of the row. */
 import { z } from "zod";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -73,21 +71,16 @@ async function readWhole(request: Request, bytesMax: number): Promise<Uint8Array
   if (Number(length ?? 0) > bytesMax) throw tooLarge(bytesMax);
   // The HTTP server enforces `Content-Length`, so bytes are counted only without it.
   const reading =
-    length === null
-      ? readCounted(request.body, bytesMax)
-      : withTimeout(request.arrayBuffer()).then((buffer) => new Uint8Array(buffer));
-  const bytes = await reading.catch((thrown: unknown) => {
+    length === null ? readCounted(request.body, bytesMax) : withTimeout(request.arrayBuffer());
+  const buffer = await reading.catch((thrown: unknown) => {
+    if (thrown instanceof BerthError) throw thrown;
     // Malformed chunks, or a connection that was cut.
-    throw thrown instanceof BerthError ? thrown : brokenBody();
+    throw new BerthError("bad_request", "The body ended early, or its size is wrong.", {
+      facts: { field: "body" },
+    });
   });
-  if (bytes.byteLength > bytesMax) throw tooLarge(bytesMax);
-  return bytes;
-}
-
-function brokenBody(): BerthError {
-  return new BerthError("bad_request", "The body ended early, or its size is wrong.", {
-    facts: { field: "body" },
-  });
+  if (buffer.byteLength > bytesMax) throw tooLarge(bytesMax);
+  return new Uint8Array(buffer);
 }
 
 function checkType(headers: Headers, expected: string, isRequired: boolean): void {
@@ -105,13 +98,13 @@ function checkType(headers: Headers, expected: string, isRequired: boolean): voi
   }
 }
 
-async function withTimeout(body: Promise<ArrayBuffer>): Promise<ArrayBuffer> {
+async function withTimeout<T>(reading: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(bodyTimeout()), limits.bodyReadMs);
   });
   try {
-    return await Promise.race([body, late]);
+    return await Promise.race([reading, late]);
   } finally {
     clearTimeout(timer);
   }
@@ -121,40 +114,28 @@ async function withTimeout(body: Promise<ArrayBuffer>): Promise<ArrayBuffer> {
 async function readCounted(
   body: ReadableStream<Uint8Array> | null,
   bytesMax: number,
-): Promise<Uint8Array<ArrayBuffer>> {
-  if (body === null) return new Uint8Array(0);
+): Promise<ArrayBuffer> {
+  if (body === null) return new ArrayBuffer(0);
   const reader = body.getReader();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<"late">((resolve) => {
-    timer = setTimeout(() => resolve("late"), limits.bodyReadMs);
-  });
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
   try {
-    for (;;) {
-      const read = await Promise.race([reader.read(), late]);
-      if (read === "late") {
-        throw bodyTimeout();
-      }
-      if (read.done) return concat(chunks, bytes);
-      bytes += read.value.length;
-      if (bytes > bytesMax) throw tooLarge(bytesMax);
-      chunks.push(read.value);
-    }
+    return await withTimeout(readChunks(reader, bytesMax));
   } finally {
-    clearTimeout(timer);
     reader.cancel().catch(() => undefined);
   }
 }
 
-function concat(chunks: Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(length);
-  let offset = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, offset);
-    offset += chunk.length;
+async function readChunks(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  bytesMax: number,
+): Promise<ArrayBuffer> {
+  const chunks: Uint8Array[] = [];
+  for (let bytes = 0; ; ) {
+    const { done, value } = await reader.read();
+    if (done) return new Blob(chunks).arrayBuffer();
+    bytes += value.length;
+    if (bytes > bytesMax) throw tooLarge(bytesMax);
+    chunks.push(value);
   }
-  return bytes;
 }
 
 function parseJson(text: string): unknown {

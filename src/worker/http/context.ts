@@ -1,6 +1,4 @@
-/**
- * The types that all HTTP handlers of the Worker share.
- */
+/** The types that all HTTP handlers of the Worker share. */
 import type { Context } from "hono";
 import type { Env } from "../../config.ts";
 import type { Caller } from "../../protocol/rights.ts";

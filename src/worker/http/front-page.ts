@@ -1,6 +1,4 @@
-/**
- * The page at `/`: what this is, and where to read on.
- */
+/** The page at `/`: what this is, and where to read on. */
 import type { Context } from "hono";
 import type { ApiEnv } from "./context.ts";
 import { version } from "./version.ts";

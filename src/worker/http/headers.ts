@@ -1,7 +1,4 @@
-/**
- * Reads what calls have in common, from headers or the options of an RPC method: the lease, the idempotency key, the
- * metadata version.
- */
+/** Reads what calls have in common, from headers or RPC options: the lease, the idempotency key, the version. */
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import type { GatedCaller } from "../../objects/sandbox/lease/gated-admission.ts";

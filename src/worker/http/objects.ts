@@ -1,6 +1,4 @@
-/**
- * Addresses the objects behind the API, and reads their results.
- */
+/** Addresses the objects behind the API, and reads their results. */
 import { type Env, readConfig } from "../../config.ts";
 import type { DirectoryObject } from "../../objects/directory/object.ts";
 import type {

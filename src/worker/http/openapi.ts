@@ -1,6 +1,4 @@
-/**
- * The OpenAPI document, derived from the table of verbs: the same rows and schemas serve and check the calls.
- */
+/** The OpenAPI document, derived from the table of verbs: the same rows and schemas serve and check the calls. */
 import { z } from "zod";
 import { type ErrorCode, errorBodySchema, errors } from "../../protocol/errors.ts";
 import { idempotencyKeySchema } from "../../protocol/fields/id.ts";

@@ -1,6 +1,4 @@
-/**
- * Reads queries: UTF-8, each field once, and only fields that the verb has.
- */
+/** Reads queries: UTF-8, each field once, and only fields that the verb has. */
 import type { z } from "zod";
 import type { Query } from "../../objects/sandbox/agent/agent-client.ts";
 import { type VerbName, type VerbRow, verbs } from "../../protocol/verbs.ts";

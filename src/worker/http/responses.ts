@@ -1,6 +1,4 @@
-/**
- * Turns what an object returned into an HTTP response, or into the result of an RPC method.
- */
+/** Turns what an object returned into an HTTP response, or into the result of an RPC method. */
 import type { AnyOutcome } from "../../objects/sandbox/dispatch/verb-call.ts";
 import type { WireResponse } from "../../objects/shared/result.ts";
 import { BerthError, type ErrorBody, errors } from "../../protocol/errors.ts";

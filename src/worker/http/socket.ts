@@ -1,7 +1,4 @@
-/**
- * What all WebSockets of the API need in the Worker: the upgrade, the origin, the connect ticket, and the way to the
- * object.
- */
+/** What all WebSockets of the API need: the upgrade, the origin, the connect ticket, and the way to the object. */
 import type { Context } from "hono";
 import { readConfig } from "../../config.ts";
 import { BerthError } from "../../protocol/errors.ts";

@@ -1,6 +1,4 @@
-/**
- * Checks the process, session, terminal, checkpoint or port that a path names. The id of a checkpoint names its sandbox.
- */
+/** Checks the process, session, terminal, checkpoint or port that a path names. */
 import { checkpointIdPattern, checkpointIdSchema } from "../../protocol/checkpoint.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { pathPortSchema } from "../../protocol/port.ts";
@@ -14,7 +12,7 @@ export function validateTarget(name: string, sandbox: string, value: unknown): s
     : validateField(name, handleSchema, value);
 }
 
-export function requireCheckpointOf(sandbox: string, value: unknown): string {
+function requireCheckpointOf(sandbox: string, value: unknown): string {
   const id = validateField("checkpoint", checkpointIdSchema, value);
   if (sandboxOf(id) === sandbox) return id;
   throw new BerthError("not_found", "This sandbox has no such checkpoint.", {

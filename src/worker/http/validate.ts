@@ -1,7 +1,4 @@
-/**
- * Checks the parts of a call against their schemas. The error names the first field that does not fit, what was given and
- * what is expected.
- */
+/** Checks the parts of a call. The error names the field that does not fit, the value and what is expected. */
 import { z } from "zod";
 import { BerthError } from "../../protocol/errors.ts";
 

@@ -1,6 +1,4 @@
-/**
- * The HTTP handler of a verb, derived from its row: reads the request, calls the object, returns what it returned.
- */
+/** The HTTP handler of a verb, derived from its row: reads the request, calls the object, returns what it returned. */
 import type {
   AgentVerb,
   CallableVerb,

@@ -2,7 +2,6 @@
  * Forwards HTTP and WebSockets to servers in sandboxes: which addresses lead there, and which headers pass. Bodies
  * pass untouched; the object checks the token.
  */
-
 import type { Env } from "../../config.ts";
 import { portRequestHeader } from "../../protocol/internal/socket-call.ts";
 import {

@@ -1,6 +1,4 @@
-/**
- * Creates a sandbox or finds the existing one: checks the call, asks the Directory, waits for the start.
- */
+/** Creates a sandbox or finds the existing one: checks the call, asks the Directory, waits for the start. */
 import { z } from "zod";
 import type { Env } from "../../config.ts";
 import type { CreateOptions } from "../../protocol/api.ts";
@@ -11,7 +9,7 @@ import { requireRight } from "../auth/auth.ts";
 import { readBody } from "../http/body.ts";
 import type { Handler } from "../http/context.ts";
 import { gatedCaller, hashOf, idempotencyKey } from "../http/headers.ts";
-import { directoryObject, sandboxObject, unwrap } from "../http/objects.ts";
+import { callsOf, directoryObject, unwrap } from "../http/objects.ts";
 import { readQuery } from "../http/query.ts";
 import { invalidField, validate } from "../http/validate.ts";
 import { newSandbox } from "./new-sandbox.ts";
@@ -45,7 +43,7 @@ export async function createSandbox(
   if (onExisting === "replace") requireRight(caller, "lifecycle", undefined);
   else if (force)
     throw invalidField("force", "is only for `onExisting: replace`, which destroys a sandbox");
-  const found = unwrap(
+  const { made, sandbox } = unwrap(
     await directoryObject(env, caller).find({
       ...(await newSandbox(env, caller, spec, body as object)),
       onExisting,
@@ -54,19 +52,10 @@ export async function createSandbox(
       hash: hashOf({ ...call, waitMs: 0 }),
     }),
   );
-  const { made, sandbox } = found;
   const { replaced } = sandbox;
   const isFinal = waitMs === 0 || sandbox.state !== "starting";
-  const started = isFinal
-    ? sandbox
-    : unwrap(
-        await sandboxObject(env, sandbox.id).callVerb(
-          "waitUntilStarted",
-          caller,
-          { waitMs },
-          requestId,
-        ),
-      );
+  const callVerb = callsOf(env, sandbox.id, caller, requestId);
+  const started = isFinal ? sandbox : unwrap(await callVerb("waitUntilStarted", { waitMs }));
   return {
     made,
     sandbox: {

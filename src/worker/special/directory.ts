@@ -1,6 +1,4 @@
-/**
- * HTTP handlers of the verbs over all sandboxes of a tenant: the Directory serves them.
- */
+/** HTTP handlers of the verbs over all sandboxes of a tenant: the Directory serves them. */
 import { sandboxesQuerySchema } from "../../protocol/directory.ts";
 import type { Handler } from "../http/context.ts";
 import { directoryObject, unwrap } from "../http/objects.ts";

@@ -1,6 +1,4 @@
-/**
- * HTTP handlers of the events of one sandbox and of a tenant: a page as JSON, or a stream of server-sent events.
- */
+/** HTTP handlers of the events of one sandbox and of a tenant: a page as JSON, or a stream of server-sent events. */
 import type { Context } from "hono";
 import type { Result } from "../../objects/shared/result.ts";
 import { type EventsQuery, eventsQuerySchema } from "../../protocol/event.ts";

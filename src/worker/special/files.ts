@@ -1,8 +1,4 @@
-/**
- * Serves the verbs that move bytes of files: the bytes pass between the Worker and the object untouched, and a header
- * carries the rest of the call.
- */
-
+/** Serves the verbs that move bytes of files. The bytes pass untouched; a header carries the rest of the call. */
 import type { z } from "zod";
 import type { Query } from "../../objects/sandbox/agent/agent-client.ts";
 import { BerthError } from "../../protocol/errors.ts";
@@ -98,7 +94,7 @@ export function transfer(
 }
 
 /** Refuses forms and compressed bodies: they would be written to the file as they are. */
-export function checkBytes(headers: Headers): void {
+function checkBytes(headers: Headers): void {
   const bytes = headers.get("content-length");
   if (bytes !== null) checkSize(Number(bytes));
   const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
@@ -119,7 +115,7 @@ export function checkBytes(headers: Headers): void {
  * From another Worker, by its binding: there a stream without a length that breaks off arrives as one that ends.
  * Over the network it arrives as broken.
  */
-export function requireLength(headers: Headers): void {
+function requireLength(headers: Headers): void {
   if (headers.has("content-length")) return;
   throw new BerthError("bad_request", "Content-Length: must say how long the body is", {
     hint: "Send bytes, or pipe the stream through a FixedLengthStream.",

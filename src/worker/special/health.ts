@@ -1,6 +1,4 @@
-/**
- * `GET /health`: whether Berth works and how it isolates sandboxes. Touches no object.
- */
+/** `GET /health`: whether Berth works and how it isolates sandboxes. Touches no object. */
 import type { Context } from "hono";
 import { readConfig } from "../../config.ts";
 import type { Health } from "../../protocol/health.ts";

@@ -1,7 +1,4 @@
-/**
- * HTTP handlers of the verbs on the lease that their rows do not fully describe: the token is a header, the status of an
- * acquire says whether the lease was granted, and a WebSocket can hold the lease.
- */
+/** HTTP handlers of the lease: its token is a header, and a WebSocket can hold it. */
 import { leaseProtocol, leaseTokenProtocol } from "../../protocol/internal/socket-call.ts";
 import {
   acquireCallSchema,

@@ -1,6 +1,4 @@
-/**
- * Reads the log of a process: the header `Accept` chooses between events and bytes.
- */
+/** Reads the log of a process: the header `Accept` chooses between events and bytes. */
 import { type LogsQuery, logsQuerySchema } from "../../protocol/process.ts";
 import { verbs } from "../../protocol/verbs.ts";
 import type { Handler } from "../http/context.ts";

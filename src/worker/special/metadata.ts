@@ -1,6 +1,4 @@
-/**
- * HTTP handlers of the metadata: its version travels as entity tag.
- */
+/** HTTP handlers of the metadata: its version travels as entity tag. */
 import type { Context } from "hono";
 import { BerthError } from "../../protocol/errors.ts";
 import { type MetadataAnswer, metadataPatchSchema } from "../../protocol/metadata.ts";

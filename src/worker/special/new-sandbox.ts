@@ -1,7 +1,4 @@
-/**
- * Describes a new sandbox: its id, its size and its settings, and for a fork what it inherits from its checkpoint.
- */
-
+/** Describes a new sandbox: its id, its size and its settings, and for a fork what it inherits from its checkpoint. */
 import { z } from "zod";
 import { type Env, readConfig } from "../../config.ts";
 import type { Fork } from "../../objects/sandbox/lifecycle/checkpoints.ts";

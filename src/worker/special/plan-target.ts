@@ -1,6 +1,4 @@
-/**
- * The verbs of one plan as RPC methods.
- */
+/** The verbs of one plan as RPC methods. */
 import { RpcTarget } from "cloudflare:workers";
 import type { MemberEnd, PlanApi, PlanEnd } from "../../protocol/api.ts";
 import type { CommitInput, MemberInput, RollbackInput } from "../../protocol/plan.ts";

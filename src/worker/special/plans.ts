@@ -1,7 +1,4 @@
-/**
- * Serves the verbs on plans, over HTTP and RPC: checks names and ids, and asks the Directory for the plan before its
- * object is addressed. A run that continues after its response is a 202.
- */
+/** Serves the verbs on plans, over HTTP and RPC. The Directory is asked before the object of a plan is addressed. */
 import type { Context } from "hono";
 import { z } from "zod";
 import { type Env, readConfig } from "../../config.ts";

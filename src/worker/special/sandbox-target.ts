@@ -1,7 +1,4 @@
-/**
- * The RPC methods of a sandbox that rows cannot describe. rpc.ts derives the others and adds them.
- */
-
+/** The RPC methods of a sandbox that rows cannot describe. rpc.ts derives the others and adds them. */
 import { RpcTarget } from "cloudflare:workers";
 import type { z } from "zod";
 import type { Env } from "../../config.ts";
@@ -243,7 +240,7 @@ export function bodyOf(content: Content): Uint8Array<ArrayBuffer> | ReadableStre
   return readable;
 }
 
-export function rangeHeader({ start, end }: NonNullable<ReadOptions["range"]>): string {
+function rangeHeader({ start, end }: NonNullable<ReadOptions["range"]>): string {
   const isOffset = (offset: number) => Number.isSafeInteger(offset) && offset >= 0;
   if (!isOffset(start)) throw invalidField("range", "`start` must be a whole number");
   if (end === undefined) return `bytes=${start}-`;
@@ -252,7 +249,7 @@ export function rangeHeader({ start, end }: NonNullable<ReadOptions["range"]>): 
   return `bytes=${start}-${end - 1}`;
 }
 
-export async function fileContentOf(answer: Response): Promise<FileContent> {
+async function fileContentOf(answer: Response): Promise<FileContent> {
   const { headers } = answer;
   const part = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(headers.get("content-range") ?? "");
   const length = Number(headers.get("content-length") ?? 0);

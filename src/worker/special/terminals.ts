@@ -1,6 +1,4 @@
-/**
- * Connects a WebSocket to a terminal. The Worker does not read its bytes.
- */
+/** Connects a WebSocket to a terminal. The Worker does not read its bytes. */
 import { connectQuerySchema } from "../../protocol/terminal.ts";
 import type { Handler } from "../http/context.ts";
 import { sandboxObject } from "../http/objects.ts";

@@ -1,6 +1,4 @@
-/**
- * Creates the tokens of a sandbox. Only the Worker has the secret that signs them.
- */
+/** Creates the tokens of a sandbox. Only the Worker has the secret that signs them. */
 import { type Env, readConfig } from "../../config.ts";
 import { limits } from "../../protocol/limits.ts";
 import { type Caller, type Token, type TokenCall, tokenCallSchema } from "../../protocol/rights.ts";

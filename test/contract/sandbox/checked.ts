@@ -1,11 +1,14 @@
-/**
- * Checks that every response in the suite has exactly the form that the protocol promises.
- */
+/** Checks that every response in the suite has exactly the form that the protocol promises. */
 import { z } from "zod";
 import type { SandboxApi } from "../../../src/protocol/api.ts";
-import { unpackedSchema, fileSchema, filesSchema, removedSchema } from "../../../src/protocol/file.ts";
 import { eventsSchema } from "../../../src/protocol/event.ts";
 import { execResultSchema } from "../../../src/protocol/exec.ts";
+import {
+  fileSchema,
+  filesSchema,
+  removedSchema,
+  unpackedSchema,
+} from "../../../src/protocol/file.ts";
 import {
   leaseQueuedSchema,
   leaseReleasedSchema,

@@ -1,6 +1,4 @@
-/**
- * The contract of events, tokens and connect tickets.
- */
+/** The contract of events, tokens and connect tickets. */
 import { describe, expect, it } from "vitest";
 import type { EventData } from "../../../src/protocol/event.ts";
 import { limits } from "../../../src/protocol/limits.ts";

@@ -1,6 +1,4 @@
-/**
- * The contract of idempotency keys: a call runs at most once, and every repetition gets the first result.
- */
+/** The contract of idempotency keys: a call runs at most once, and every repetition gets the first result. */
 import { describe, expect, it } from "vitest";
 import { acquireLease, createSandbox, eventually, itWith, refusal, type World } from "./world.ts";
 

@@ -1,6 +1,4 @@
-/**
- * The contract of how a lease ends: by time, by force, by others, with its sandbox.
- */
+/** The contract of how a lease ends: by time, by force, by others, with its sandbox. */
 import { describe, expect, it } from "vitest";
 import type { SandboxApi } from "../../../src/protocol/api.ts";
 import {

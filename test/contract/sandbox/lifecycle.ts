@@ -1,6 +1,4 @@
-/**
- * The contract of a sandbox as a whole: create, states, pause, idleness, lifetime, destroy.
- */
+/** The contract of a sandbox as a whole: create, states, pause, idleness, lifetime, destroy. */
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import {

@@ -1,6 +1,4 @@
-/**
- * Reads the log of a process as followers do: server-sent events or raw bytes.
- */
+/** Reads the log of a process as followers do: server-sent events or raw bytes. */
 import type { SandboxApi } from "../../../src/protocol/api.ts";
 
 export type LogEvent =

@@ -1,6 +1,4 @@
-/**
- * The contract of metadata: atomic requests, versions, limits, the copy inside the sandbox.
- */
+/** The contract of metadata: atomic requests, versions, limits, the copy inside the sandbox. */
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import {

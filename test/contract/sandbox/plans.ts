@@ -1,6 +1,4 @@
-/**
- * The contract of plans. Interrupted runs are tested in test/unit/plan.
- */
+/** The contract of plans. Interrupted runs are tested in test/unit/plan. */
 import { describe, expect, it } from "vitest";
 import type { PlanApi } from "../../../src/protocol/api.ts";
 import type { CommitInput } from "../../../src/protocol/plan.ts";

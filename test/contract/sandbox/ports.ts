@@ -1,6 +1,4 @@
-/**
- * The contract of ports: opening, listing, closing. Requests to them are not part of this interface.
- */
+/** The contract of ports: opening, listing, closing. Requests to them are not part of this interface. */
 import { describe, expect, it } from "vitest";
 import { createSandbox, eventsOfType, refusal, type World } from "./world.ts";
 

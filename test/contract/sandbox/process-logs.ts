@@ -1,6 +1,4 @@
-/**
- * The contract of process logs: cursors, completeness, bounds.
- */
+/** The contract of process logs: cursors, completeness, bounds. */
 import { describe, expect, it } from "vitest";
 import { logOf, rawLog, textOf, wholeLog } from "./log-events.ts";
 import { createSandbox, eventually, refusal, type World } from "./world.ts";

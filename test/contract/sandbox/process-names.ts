@@ -1,6 +1,4 @@
-/**
- * The contract of named processes: one runs under a name, and one call replaces it.
- */
+/** The contract of named processes: one runs under a name, and one call replaces it. */
 import { describe, expect, it } from "vitest";
 import {
   acquireLease,

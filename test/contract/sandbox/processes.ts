@@ -1,6 +1,4 @@
-/**
- * The contract of processes: their course, waits, input and retention. See process-logs.ts for logs.
- */
+/** The contract of processes: their course, waits, input and retention. See process-logs.ts for logs. */
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { rawLog } from "./log-events.ts";

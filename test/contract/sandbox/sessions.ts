@@ -1,6 +1,4 @@
-/**
- * The contract of sessions: what they remember, the order of commands, how they end.
- */
+/** The contract of sessions: what they remember, the order of commands, how they end. */
 import { describe, expect, it } from "vitest";
 import type { SandboxApi } from "../../../src/protocol/api.ts";
 import { rawLog } from "./log-events.ts";

@@ -1,6 +1,4 @@
-/**
- * The contract of the WebSocket of a terminal: bytes, and frames on request.
- */
+/** The contract of the WebSocket of a terminal: bytes, and frames on request. */
 import { describe, expect } from "vitest";
 import {
   type FromTerminal,

@@ -1,6 +1,4 @@
-/**
- * The contract of terminals: get or create, size, screen, end. See terminal-sockets.ts for sockets.
- */
+/** The contract of terminals: get or create, size, screen, end. See terminal-sockets.ts for sockets. */
 import { describe, expect, it } from "vitest";
 import { createSandbox, eventually, refusal, refusals, type World } from "./world.ts";
 

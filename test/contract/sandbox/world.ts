@@ -1,6 +1,4 @@
-/**
- * What the contract suite needs from a Berth under test: callers, the container, the clock, evictions.
- */
+/** What the contract suite needs from a Berth under test: callers, the container, the clock, evictions. */
 import { it } from "vitest";
 import type { BerthApi, SandboxApi } from "../../../src/protocol/api.ts";
 import type { EventData } from "../../../src/protocol/event.ts";

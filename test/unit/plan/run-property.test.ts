@@ -1,6 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { openPlan, completeJoin, startJoin, startRemoval } from "../../../src/core/plan/membership.ts";
+import {
+  completeJoin,
+  openPlan,
+  startJoin,
+  startRemoval,
+} from "../../../src/core/plan/membership.ts";
 import { pendingRunRequests } from "../../../src/core/plan/pending.ts";
 import type { PlanRecord, Run } from "../../../src/core/plan/record.ts";
 import { beginRun, type RunEvent, stepRun } from "../../../src/core/plan/run.ts";

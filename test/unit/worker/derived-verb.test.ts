@@ -2,8 +2,8 @@
 import { Hono } from "hono";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { derivedMethods } from "../../../src/client/verbs.ts";
 import type { HttpClient, HttpRequest } from "../../../src/client/http/request.ts";
+import { derivedMethods } from "../../../src/client/verbs.ts";
 import { toAgentRequest } from "../../../src/objects/sandbox/calls/proxy.ts";
 import { flagSchema } from "../../../src/protocol/fields/scalar.ts";
 import type { Caller } from "../../../src/protocol/rights.ts";

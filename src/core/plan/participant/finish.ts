@@ -1,11 +1,8 @@
-/**
- * Ends a run at its participant: carries the decision out once, and repeats the same result to every later request.
- * See step.ts for the steps before it.
- */
+/** Ends a run at its participant: carries the decision out once, and repeats the same result later. */
 import type { EventData } from "../../../protocol/event.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Failure } from "../../../protocol/plan.ts";
-import { backOffMs } from "../../back-off.ts";
+import { backOffMs } from "../../deadline.ts";
 import type { ParticipantDecision } from "../pending.ts";
 import type { PartResult } from "../record.ts";
 import {

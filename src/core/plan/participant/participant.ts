@@ -1,7 +1,4 @@
-/**
- * Describes what a sandbox knows of the plan that it belongs to, and the result of a step: the new state, the reply, the
- * resources to release and the events. See step.ts for the transitions.
- */
+/** Describes what a sandbox knows of its plan, and the result of a step: state, reply, releases and events. */
 import { BerthError } from "../../../protocol/errors.ts";
 import type { EventData } from "../../../protocol/event.ts";
 import type { SandboxState } from "../../sandbox/record.ts";
@@ -63,7 +60,7 @@ export function ticketOf(participant: Participant | null): string | undefined {
 }
 
 /** What the open run keeps, without the committed checkpoint. */
-export function runResourcesOf(phase: ParticipantPhase): RunResources {
+function runResourcesOf(phase: ParticipantPhase): RunResources {
   const checkpoint = phase.name === "prepared" ? phase.preparedCheckpoint : null;
   return {
     tickets: phase.name === "over" ? [] : [phase.ticket],

@@ -1,7 +1,4 @@
-/**
- * Steps a plan's participant through a run: hold the lease, prepare, vote. The run's number is the fence of each step.
- * See finish.ts for the end of a run.
- */
+/** Steps a plan's participant through a run: hold the lease, prepare, vote. The run's number is the fence. */
 import { leaseLostError } from "../../lease/refusals.ts";
 import { inOtherPlanError } from "../membership.ts";
 import type { Vote } from "../record.ts";

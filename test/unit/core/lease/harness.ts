@@ -3,9 +3,16 @@
  * All transitions are the real ones.
  */
 import type { Deadline } from "../../../../src/core/deadline.ts";
+import {
+  type CallsInFlight,
+  type Grant,
+  type Lease,
+  type LeaseEvent,
+  type LeaseReply,
+  newLease,
+} from "../../../../src/core/lease/lease.ts";
 import { checkLease } from "../../../../src/core/lease/refusals.ts";
 import { leaseDeadline, stepLease } from "../../../../src/core/lease/step.ts";
-import { type LeaseEvent, type LeaseReply, type CallsInFlight, type Grant, type Lease, newLease } from "../../../../src/core/lease/lease.ts";
 import type { BerthError } from "../../../../src/protocol/errors.ts";
 
 export type AcquireOptions = { holder?: string; ttlMs?: number; queueMs?: number };

@@ -2,8 +2,12 @@
  * A plan's participant without its sandbox: tracks the leases and checkpoints that there would be, and what each step did
  * to them. All transitions are the real ones.
  */
-
-import { type Participant, recordRestoreResult, resourcesOf, type ParticipantReply } from "../../../../src/core/plan/participant/participant.ts";
+import {
+  type Participant,
+  type ParticipantReply,
+  recordRestoreResult,
+  resourcesOf,
+} from "../../../../src/core/plan/participant/participant.ts";
 import {
   type ParticipantEvent,
   stepParticipant,
