@@ -32,10 +32,7 @@ export function requireFreeAddress(host, port) {
   });
 }
 
-/**
- * @param {string} host
- * @param {number} port
- */
+/** @type {(host: string, port: number) => string} */
 export function formatAddress(host, port) {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -122,10 +122,7 @@ function filesBelow(path) {
   return names.flatMap((name) => filesBelow(`${path}/${name}`));
 }
 
-/**
- * @param {string} program
- * @param {string[]} args
- */
+/** @type {(program: string, args: string[]) => void} */
 export function runTool(program, args) {
   const { BUN_OPTIONS: _, NODE_OPTIONS: __, ...env } = process.env;
   const result = spawnSync(program, args, {

@@ -78,10 +78,7 @@ export function loadSecrets(data) {
   return { key: key.value, secret: secret.value, firstRun: key.isNew };
 }
 
-/**
- * @param {string} path
- * @param {() => string} generate
- */
+/** @type {(path: string, generate: () => string) => { value: string, isNew: boolean }} */
 function readOrCreate(path, generate) {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) {

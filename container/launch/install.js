@@ -35,10 +35,7 @@ export function isInstalled(folder) {
   });
 }
 
-/**
- * @param {string} lockFile
- * @returns {Record<string, Locked>}
- */
+/** @type {(lockFile: string) => Record<string, Locked>} */
 function packagesOf(lockFile) {
   return JSON.parse(readFileSync(lockFile, "utf8")).packages ?? {};
 }

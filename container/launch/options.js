@@ -62,10 +62,7 @@ export function parseOptions(args, env, command) {
   };
 }
 
-/**
- * @param {string[]} args
- * @param {string} command
- */
+/** @type {(args: string[], command: string) => Map<string, string>} */
 function flagsOf(args, command) {
   const hint = `See \`${command} -- --help\`.`;
   const { tokens } = parseArgs({

@@ -102,10 +102,7 @@ function sourceOf(declaration) {
   return declaration.replace(".d.ts", ".ts");
 }
 
-/**
- * @param {string} folder
- * @returns {Map<string, string>}
- */
+/** @type {(folder: string) => Map<string, string>} */
 function declarationsBelow(folder) {
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
   const paths = names.filter((name) => name.endsWith(".d.ts")).map((name) => join(folder, name));

@@ -37,11 +37,7 @@ async function makePackage() {
   printStatus("Built the package in dist/package.");
 }
 
-/**
- * @param {string} entry
- * @param {string} outfile
- * @param {string[]} options
- */
+/** @type {(entry: string, outfile: string, options: string[]) => void} */
 function bundle(entry, outfile, options) {
   runTool(tools.bun, [
     "build",

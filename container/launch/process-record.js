@@ -13,10 +13,7 @@ const pollMs = 20;
 
 /** @typedef {{ name: string, pid: number, startTime: string }} RecordedProcess */
 
-/**
- * @param {string} data
- * @param {{ name: string, pid: number }[]} processes
- */
+/** @type {(data: string, processes: { name: string, pid: number }[]) => void} */
 export function writeProcessRecord(data, processes) {
   /** @type {RecordedProcess[]} */
   const recorded = [];
@@ -57,10 +54,7 @@ export async function endLeftoverProcesses(data) {
   while (left.some(isAlive) && Date.now() < killDeadline) await sleep(pollMs);
 }
 
-/**
- * @param {string} data
- * @returns {RecordedProcess[]}
- */
+/** @type {(data: string) => RecordedProcess[]} */
 function readProcessRecord(data) {
   try {
     const { boot, processes } = JSON.parse(readFileSync(join(data, "processes.json"), "utf8"));

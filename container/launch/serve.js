@@ -28,34 +28,30 @@ export async function runServer(command, startWorker, { dataFolder, hint }) {
   // If the reader of stdout disconnects, the server continues.
   process.stdout.on("error", () => {});
   await runProgram(async () => {
-    const {
-      host,
-      port,
-      data: secretsFolder,
-      ...options
-    } = parseOptions(process.argv.slice(2), process.env, command);
+    const options = parseOptions(process.argv.slice(2), process.env, command);
     if (options.help) {
       process.stdout.write(help(command));
       return 0;
     }
     // In the order in which a user should see the problems.
     const sandboxesMax = ensureDescriptors(process.env.BERTH_ENGINE_CONTAINERS_MAX);
-    const data = join(secretsFolder, dataFolder);
+    const { host, port } = options;
+    const data = join(options.data, dataFolder);
     const lock = openDataFolder(data);
     await endLeftoverProcesses(data);
     await requireFreeAddress(host, port);
     await install();
     await build();
-    const { key, secret, firstRun } = loadSecrets(secretsFolder);
-    const code = await serve({
-      ...{ data, sandboxesMax, key, secret },
-      startWorker: (bindings) => startWorker({ host, port, data }, bindings),
-      ready: (url) => {
+    const { key, secret, firstRun } = loadSecrets(options.data);
+    const code = await serve(
+      { data, sandboxesMax, key, secret },
+      (bindings) => startWorker({ host, port, data }, bindings),
+      (url) => {
         process.stdout.write(`ready on ${url}\n`);
-        const text = hint(firstCommand(url, secretsFolder), { firstRun });
+        const text = hint(firstCommand(url, options.data), { firstRun });
         if (text !== undefined) printStatus(text);
       },
-    });
+    );
     lock.release();
     return code;
   });
@@ -63,16 +59,12 @@ export async function runServer(command, startWorker, { dataFolder, hint }) {
 }
 
 /**
- * @param {object} server
- * @param {string} server.data
- * @param {number} server.sandboxesMax
- * @param {string} server.key
- * @param {string} server.secret
- * @param {(bindings: Record<string, string>) => Promise<WorkerProcess>} server.startWorker
- * @param {(url: string) => void} server.ready
- * @returns {Promise<number>}
+ * Resolves with the exit code.
+ * @param {{ data: string, sandboxesMax: number, key: string, secret: string }} settings
+ * @param {(bindings: Record<string, string>) => Promise<WorkerProcess>} startWorker
+ * @param {(url: string) => void} ready
  */
-async function serve({ data, sandboxesMax, key, secret, startWorker, ready }) {
+async function serve({ data, sandboxesMax, key, secret }, startWorker, ready) {
   const endRequested = waitForEndRequest();
   const engine = new Engine(data, sandboxesMax);
   /** @type {WorkerProcess | undefined} */

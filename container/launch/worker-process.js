@@ -103,7 +103,6 @@ export async function startWorkerd({ host, port, data }, bindings) {
       `workerd did not start. The last line of ${child.log.path}: ${child.log.tail(1)}`,
     );
   }
-  // Its storage is a journal, so that a kill loses no acknowledged write.
   const url = `http://${formatAddress(host, listeningPort)}`;
   return new WorkerProcess(child, url, workerdLimits.endMs);
 }
