@@ -1,16 +1,15 @@
 /** Runs one program of the machine to its end, with a time limit and bounded output. */
 const outputCharactersDefault = 64 * 1024;
 
+export type RunOptions = {
+  timeoutMs: number;
+  stdin?: string;
+  signal?: AbortSignal | undefined;
+  outputCharactersMax?: number;
+};
+
 /** Returns stdout if the program succeeds; otherwise throws with its stderr. */
-export async function run(
-  argv: string[],
-  options: {
-    timeoutMs: number;
-    stdin?: string;
-    signal?: AbortSignal;
-    outputCharactersMax?: number;
-  },
-): Promise<string> {
+export async function run(argv: string[], options: RunOptions): Promise<string> {
   const child = Bun.spawn(argv, {
     cwd: "/",
     env: { PATH: process.env.PATH ?? "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" },

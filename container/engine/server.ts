@@ -6,7 +6,7 @@ import { timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { BerthError, errorBody, errors } from "../../src/protocol/errors.ts";
 import { sandboxIdSchema } from "../../src/protocol/fields/id.ts";
-import { wholeNumber } from "../../src/protocol/fields/whole-number.ts";
+import { queryNumber } from "../../src/protocol/fields/scalar.ts";
 import { agentHeaders } from "../../src/protocol/internal/agent.ts";
 import {
   type EngineHealth,
@@ -28,15 +28,13 @@ import { removeSnapshot } from "./snapshots/snapshots.ts";
 const idleSecondsMax = 10;
 const bodyBytesMax = 24 * 1024 * 1024;
 
+type Handle = (request: Request, pathId: string) => Response | Promise<Response>;
+
 export function serve(engine: Engine, containers: Containers) {
-  const routes = routesOf(engine, containers);
   const expected = Buffer.from(`Bearer ${engine.settings.secret}`);
-  return Bun.serve({
-    hostname: "127.0.0.1",
-    port: engine.settings.port,
-    idleTimeout: idleSecondsMax,
-    maxRequestBodySize: bodyBytesMax,
-    async fetch(request, server) {
+  const authenticated =
+    (handle: Handle) =>
+    async (request: Request & { params?: { id?: string } }, server: Bun.Server<unknown>) => {
       const requestId = request.headers.get(agentHeaders.requestId) ?? crypto.randomUUID();
       try {
         if (!isSecret(request.headers.get("authorization"), expected)) {
@@ -44,93 +42,84 @@ export function serve(engine: Engine, containers: Containers) {
         }
         // Saving a large tree sends nothing for minutes; each route has a time limit of its own.
         server.timeout(request, 0);
-        return await dispatch(routes, request);
+        return await handle(request, request.params?.id ?? "");
       } catch (error) {
         return errorResponse(error, requestId);
       }
+    };
+  const route = (method: string, handle: Handle) =>
+    authenticated((request, pathId) => {
+      if (request.method === method) return handle(request, pathId);
+      const { pathname } = new URL(request.url);
+      throw new BerthError("method_not_allowed", `${pathname} accepts only ${method}.`);
+    });
+  return Bun.serve({
+    hostname: "127.0.0.1",
+    port: engine.settings.port,
+    idleTimeout: idleSecondsMax,
+    maxRequestBodySize: bodyBytesMax,
+    routes: {
+      [enginePaths.health]: route("GET", () =>
+        Response.json({
+          containers: containers.count,
+          containersMax: engine.settings.containersMax,
+          isolation: engine.machine.isolation,
+          missing: engine.machine.missing,
+        } satisfies EngineHealth),
+      ),
+      [enginePaths.start(":id")]: route("POST", async (request, pathId) => {
+        const call = await readBody(request, engineStartSchema);
+        return Response.json(await containers.start(idOf(pathId), call));
+      }),
+      [enginePaths.destroy(":id")]: route("POST", async (request, pathId) => {
+        const { files } = await readBody(request, engineDestroySchema);
+        await containers.destroy(idOf(pathId), files);
+        return noContent();
+      }),
+      [enginePaths.signal(":id")]: route("POST", async (request, pathId) => {
+        const { signal } = await readBody(request, engineSignalSchema);
+        containers.signal(idOf(pathId), signal);
+        return noContent();
+      }),
+      [enginePaths.monitor(":id")]: route("GET", async (request, pathId) => {
+        const query = Object.fromEntries(new URL(request.url).searchParams);
+        const { startId, waitMs } = parse(monitorSchema, query, "query");
+        const exit = await containers.monitor(idOf(pathId), startId, waitMs, request.signal);
+        return exit === undefined ? noContent() : Response.json(exit);
+      }),
+      [enginePaths.snapshot(":id")]: route("POST", async (request, pathId) => {
+        const { snapshotId } = await readBody(request, engineSnapshotSchema);
+        const bytes = await containers.snapshot(idOf(pathId), snapshotId);
+        return Response.json({ snapshotId, bytes });
+      }),
+      [enginePaths.snapshotOf(":id")]: route("DELETE", async (_request, pathId) => {
+        await removeSnapshot(engine.folders, idOf(pathId));
+        return noContent();
+      }),
+      [enginePaths.changes(":id")]: route("POST", async (request, pathId) => {
+        const { fromId, listMax } = await readBody(request, engineChangesSchema);
+        const call = { fromId, toId: idOf(pathId), listMax };
+        return Response.json(await compareSnapshots(engine.folders, call, request.signal));
+      }),
     },
+    fetch: authenticated((request) => {
+      const { pathname } = new URL(request.url);
+      throw new BerthError("not_found", `The engine has no route ${pathname}.`);
+    }),
   });
 }
 
-type Route = {
-  method: string;
-  pattern: RegExp;
-  handle(match: string[], request: Request): Promise<Response>;
-};
-
-function routesOf(engine: Engine, containers: Containers): Route[] {
-  const container = (verb: string) =>
-    new RegExp(`^${enginePaths.start("([^/]+)").replace(/start$/, verb)}$`);
-  return [
-    route("GET", new RegExp(`^${enginePaths.health}$`), async () =>
-      Response.json({
-        containers: containers.count,
-        containersMax: engine.settings.containersMax,
-        isolation: engine.machine.isolation,
-        missing: engine.machine.missing,
-      } satisfies EngineHealth),
-    ),
-    route("POST", container("start"), async ([id], request) =>
-      Response.json(await containers.start(idOf(id), await readBody(request, engineStartSchema))),
-    ),
-    route("POST", container("destroy"), async ([id], request) => {
-      await containers.destroy(idOf(id), (await readBody(request, engineDestroySchema)).files);
-      return new Response(null, { status: 204 });
-    }),
-    route("POST", container("signal"), async ([id], request) => {
-      containers.signal(idOf(id), (await readBody(request, engineSignalSchema)).signal);
-      return new Response(null, { status: 204 });
-    }),
-    route("GET", container("monitor"), async ([id], request) => {
-      const { startId, waitMs } = parse(monitorSchema, queryOf(request), "query");
-      const exit = await containers.monitor(idOf(id), startId, waitMs, request.signal);
-      return exit === undefined ? new Response(null, { status: 204 }) : Response.json(exit);
-    }),
-    route("POST", container("snapshot"), async ([id], request) => {
-      const { snapshotId } = await readBody(request, engineSnapshotSchema);
-      const bytes = await containers.snapshot(idOf(id), snapshotId);
-      return Response.json({ snapshotId, bytes });
-    }),
-    route("DELETE", new RegExp(`^${enginePaths.snapshotOf("([^/]+)")}$`), async ([snapshotId]) => {
-      await removeSnapshot(engine.folders, idOf(snapshotId));
-      return new Response(null, { status: 204 });
-    }),
-    route("POST", new RegExp(`^${enginePaths.changes("([^/]+)")}$`), async ([toId], request) => {
-      const { fromId, listMax } = await readBody(request, engineChangesSchema);
-      const call = { fromId, toId: idOf(toId), listMax };
-      return Response.json(await compareSnapshots(engine.folders, call, request.signal));
-    }),
-  ];
-}
-
-function route(method: string, pattern: RegExp, handle: Route["handle"]): Route {
-  return { method, pattern, handle };
-}
-
-async function dispatch(routes: Route[], request: Request): Promise<Response> {
-  const { pathname } = new URL(request.url);
-  const matching = routes.filter(({ pattern }) => pattern.test(pathname));
-  const route = matching.find(({ method }) => method === request.method);
-  if (route !== undefined) {
-    return await route.handle(route.pattern.exec(pathname)?.slice(1) ?? [], request);
-  }
-  if (matching.length === 0)
-    throw new BerthError("not_found", `The engine has no route ${pathname}.`);
-  const allow = matching.map(({ method }) => method).join(", ");
-  throw new BerthError("method_not_allowed", `${pathname} accepts only ${allow}.`);
+function noContent(): Response {
+  return new Response(null, { status: 204 });
 }
 
 const monitorSchema = z.strictObject({
   startId: z.string(),
-  waitMs: wholeNumber(0, limits.monitorWaitMaxMs).prefault(limits.monitorWaitMaxMs),
+  waitMs: queryNumber(0, limits.monitorWaitMaxMs).prefault(limits.monitorWaitMaxMs),
 });
 
-function queryOf(request: Request): Record<string, string> {
-  return Object.fromEntries(new URL(request.url).searchParams);
-}
-
 /** An id becomes a folder name: nothing else may pass. */
-function idOf(text: string | undefined): string {
+function idOf(text: string): string {
   return parse(sandboxIdSchema, text, "id");
 }
 

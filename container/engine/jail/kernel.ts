@@ -41,14 +41,9 @@ export function mount(
   flags: bigint,
   data: string | null = null,
 ): void {
-  const result = libc.mount(
-    text(source),
-    text(target),
-    type === null ? null : text(type),
-    flags,
-    data === null ? null : text(data),
-  );
-  if (result !== 0) throw systemCallError(`mount ${type ?? "bind"} on ${target}`);
+  const optional = (value: string | null) => (value === null ? null : text(value));
+  const result = libc.mount(text(source), text(target), optional(type), flags, optional(data));
+  check(`mount ${type ?? "bind"} on ${target}`, result);
 }
 
 const detach = 2;
@@ -57,8 +52,8 @@ const detach = 2;
 export function changeRoot(folder: string): void {
   process.chdir(folder);
   // The old root is stacked on the new one and unmounted: no folder inside has to hold it.
-  if (libc.pivot_root(text("."), text(".")) !== 0) throw systemCallError("pivot_root");
-  if (libc.umount2(text("."), detach) !== 0) throw systemCallError("umount of the old root");
+  check("pivot_root", libc.pivot_root(text("."), text(".")));
+  check("umount of the old root", libc.umount2(text("."), detach));
   process.chdir("/");
 }
 
@@ -66,33 +61,25 @@ const newNetwork = 0x40000000;
 
 /** Swaps two files or folders of one file system atomically. */
 export function exchangePaths(first: string, second: string): void {
-  const exchangeFlag = 2;
-  const currentFolder = -100;
-  const result = libc.renameat2(
-    currentFolder,
-    text(first),
-    currentFolder,
-    text(second),
-    exchangeFlag,
-  );
-  if (result !== 0) throw systemCallError(`exchange of ${first} and ${second}`);
+  const [folder, exchange] = [-100, 2];
+  const result = libc.renameat2(folder, text(first), folder, text(second), exchange);
+  check(`exchange of ${first} and ${second}`, result);
 }
 
 /** Applies to the calling thread and to what it starts later; open sockets stay in their network. */
 export function unshareNetwork(): void {
-  if (libc.unshare(newNetwork) !== 0) throw systemCallError("unshare of the network");
+  check("unshare of the network", libc.unshare(newNetwork));
 }
 
 export function setHostName(name: string): void {
   const bytes = Buffer.from(name);
-  if (libc.sethostname(ptr(bytes), BigInt(bytes.length)) !== 0)
-    throw systemCallError("sethostname");
+  check("sethostname", libc.sethostname(ptr(bytes), BigInt(bytes.length)));
 }
 
 export function prctl(option: number, value: number, ...rest: number[]): void {
   const [third = 0, fourth = 0, fifth = 0] = rest;
   const result = libc.prctl(option, BigInt(value), BigInt(third), BigInt(fourth), BigInt(fifth));
-  if (result < 0) throw systemCallError(`prctl ${option}`);
+  check(`prctl ${option}`, result);
 }
 
 /** Sets the permitted and effective capabilities to `mask`, the inheritable ones to `inheritable`. */
@@ -102,7 +89,7 @@ export function setCapabilities(mask: bigint, inheritable: bigint): void {
   const [low, high] = [Number(mask & 0xffffffffn), Number(mask >> 32n)];
   const [inheritLow, inheritHigh] = [Number(inheritable & 0xffffffffn), Number(inheritable >> 32n)];
   const data = new Uint32Array([low, low, inheritLow, high, high, inheritHigh]);
-  if (libc.capset(ptr(header), ptr(data)) !== 0) throw systemCallError("capset");
+  check("capset", libc.capset(ptr(header), ptr(data)));
 }
 
 /**
@@ -121,21 +108,20 @@ export function setSystemCallFilter(program: Uint8Array): void {
 /** Restores the default action. Inside a PID namespace its first process only receives signals that it handles. */
 export function resetSignalHandler(signal: number): void {
   const byDefault = 0n;
-  if (libc.signal(signal, byDefault) < 0) throw systemCallError(`signal ${signal}`);
+  check(`signal ${signal}`, Number(libc.signal(signal, byDefault)));
 }
 
 export function limitProcesses(count: number): void {
   const rlimitNproc = 6;
   const both = new BigUint64Array([BigInt(count), BigInt(count)]);
-  if (libc.setrlimit(rlimitNproc, ptr(both)) !== 0) throw systemCallError("setrlimit NPROC");
+  check("setrlimit NPROC", libc.setrlimit(rlimitNproc, ptr(both)));
 }
 
 /** Opens a descriptor that only names a folder (O_PATH) and is closed on exec. */
 export function openFolder(path: string): number {
-  const { O_DIRECTORY } = openFlags;
-  const fd = libc.open(text(path), openFlags.O_PATH | O_DIRECTORY | openFlags.O_CLOEXEC, 0);
-  if (fd < 0) throw systemCallError(`open ${path}`);
-  return fd;
+  const onlyFolder = process.arch === "arm64" ? 0o40000 : 0o200000;
+  const [onlyName, closeOnExec] = [0o10000000, 0o2000000];
+  return check(`open ${path}`, libc.open(text(path), onlyName | onlyFolder | closeOnExec, 0));
 }
 
 /** Leaves the keyring of the user who started the engine. Kernels without keyrings refuse the call, which is fine. */
@@ -148,23 +134,17 @@ export function joinEmptyKeyring(): void {
 export function bringUpLoopback(): void {
   const [inet, datagram, closeOnExec] = [2, 2, 0o2000000];
   const [getFlags, setFlags, up] = [0x8913n, 0x8914n, 1];
-  const fd = libc.socket(inet, datagram | closeOnExec, 0);
-  if (fd < 0) throw systemCallError("socket");
+  const fd = check("socket", libc.socket(inet, datagram | closeOnExec, 0));
   const request = Buffer.alloc(40);
   request.write("lo");
-  const got = libc.ioctl(fd, getFlags, ptr(request));
-  request.writeUInt16LE(request.readUInt16LE(16) | up, 16);
-  const set = got === 0 ? libc.ioctl(fd, setFlags, ptr(request)) : got;
-  const failed = set === 0 ? undefined : systemCallError("raising lo");
-  libc.close(fd);
-  if (failed !== undefined) throw failed;
+  try {
+    check("reading the flags of lo", libc.ioctl(fd, getFlags, ptr(request)));
+    request.writeUInt16LE(request.readUInt16LE(16) | up, 16);
+    check("raising lo", libc.ioctl(fd, setFlags, ptr(request)));
+  } finally {
+    libc.close(fd);
+  }
 }
-
-const openFlags = {
-  O_PATH: 0o10000000,
-  O_CLOEXEC: 0o2000000,
-  O_DIRECTORY: process.arch === "arm64" ? 0o40000 : 0o200000,
-} as const;
 
 // Keeps the buffer beyond the call: a pointer does not protect its buffer from garbage collection.
 function text(value: string): Pointer {
@@ -177,10 +157,12 @@ function text(value: string): Pointer {
 const pointedBuffers: Buffer[] = [];
 const pointedBuffersMax = 64;
 
-export function systemCallError(what: string): Error {
+/** Returns the result of a system call, or throws the error that it reports. */
+export function check(what: string, result: number): number {
+  if (result >= 0) return result;
   const errno = errorNumber();
   const name = Object.entries(constants.errno).find(([, number]) => number === errno)?.[0];
-  return new Error(`${what}: ${name ?? `errno ${errno}`}`);
+  throw new Error(`${what}: ${name ?? `errno ${errno}`}`);
 }
 
 export function errorNumber(): number {

@@ -87,21 +87,14 @@ function inCase(condition: Step, then: Step[]): Step[] {
   return [{ ...condition, jumpTrue: 0, jumpFalse: then.length }, ...then];
 }
 
-function load(offset: number): Step {
-  return { code: 0x20, jumpTrue: 0, jumpFalse: 0, value: offset };
+function step(code: number, value: number): Step {
+  return { code, jumpTrue: 0, jumpFalse: 0, value };
 }
 
-function returnVerdict(value: number): Step {
-  return { code: 0x06, jumpTrue: 0, jumpFalse: 0, value };
-}
-
-function jumpEqual(value: number): Step {
-  return { code: 0x15, jumpTrue: 0, jumpFalse: 0, value };
-}
-
-function jumpBits(value: number): Step {
-  return { code: 0x45, jumpTrue: 0, jumpFalse: 0, value };
-}
+const load = (offset: number) => step(0x20, offset);
+const returnVerdict = (value: number) => step(0x06, value);
+const jumpEqual = (value: number) => step(0x15, value);
+const jumpBits = (value: number) => step(0x45, value);
 
 /** Continues with the next instruction if one of the bits is set, else with the one after it. */
 function testBits(value: number): Step {

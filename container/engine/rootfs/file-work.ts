@@ -3,7 +3,7 @@ import { statfsSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/errors.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { log, messageOf } from "../log.ts";
-import { run } from "../run.ts";
+import { type RunOptions, run } from "../run.ts";
 
 /**
  * Without root, files may exist that their own owner cannot read. In a user namespace of its own the engine is root
@@ -27,14 +27,7 @@ export async function cancelFileWork(): Promise<void> {
   await Promise.allSettled(runningWork);
 }
 
-export async function runFileWork(
-  argv: string[],
-  options: {
-    timeoutMs: number;
-    signal?: AbortSignal | undefined;
-    outputCharactersMax?: number;
-  },
-): Promise<string> {
+export async function runFileWork(argv: string[], options: RunOptions): Promise<string> {
   const signals = [shutdown.signal, ...(options.signal === undefined ? [] : [options.signal])];
   const running = run(asOwner(argv), { ...options, signal: AbortSignal.any(signals) });
   runningWork.add(running);

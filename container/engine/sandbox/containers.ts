@@ -19,7 +19,7 @@ import { Incarnation } from "./incarnation.ts";
 
 type Container = {
   /** Newest last: that is the current one, the others were given up for it. */
-  incarnations: { incarnation: Incarnation; started: Promise<EngineStarted> }[];
+  incarnations: Incarnation[];
   tail: Promise<unknown>;
   queued: number;
   /** Aborts the copy of the container's files that is being saved. */
@@ -43,9 +43,7 @@ export class Containers {
   }
 
   get count(): number {
-    let live = 0;
-    for (const container of this.#containers.values()) if (isLive(container)) live += 1;
-    return live;
+    return [...this.#containers.values()].filter(isLive).length;
   }
 
   /**
@@ -54,13 +52,9 @@ export class Containers {
    */
   start(id: string, call: EngineStart): Promise<EngineStarted> {
     const container = this.#containerOf(id);
-    const known = container.incarnations.find(
-      ({ incarnation }) => incarnation.startId === call.startId,
-    );
-    const current = container.incarnations.at(-1);
-    if (known !== undefined && known === current && !known.incarnation.isEndRequested) {
-      return known.started;
-    }
+    const known = container.incarnations.find(({ startId }) => startId === call.startId);
+    const isCurrent = known === container.incarnations.at(-1);
+    if (known?.started !== undefined && isCurrent && !known.isEndRequested) return known.started;
     if (known !== undefined) {
       throw new BerthError("start_failed", `The start ${call.startId} of ${id} has ended.`, {
         hint: "Start with a new start id.",
@@ -73,7 +67,7 @@ export class Containers {
     // All of them: the newest may itself have been given up while an older one did not end.
     const earlier = unended(container);
     for (const old of earlier) old.requestEnd();
-    const started = this.#enqueue(container, async () => {
+    incarnation.started = this.#enqueue(container, async () => {
       try {
         for (const old of earlier) await old.end();
       } catch (error) {
@@ -83,9 +77,9 @@ export class Containers {
       }
       return await incarnation.start(call, this.#launches);
     });
-    container.incarnations.push({ incarnation, started });
+    container.incarnations.push(incarnation);
     forgetOldestIncarnation(container);
-    return started;
+    return incarnation.started;
   }
 
   /** Ends every incarnation. Succeeds if none is running. */
@@ -122,8 +116,8 @@ export class Containers {
     signal: AbortSignal,
   ): Promise<EngineExit | undefined> {
     const incarnations = this.#containers.get(id)?.incarnations;
-    const known = incarnations?.find(({ incarnation }) => incarnation.startId === startId);
-    if (known !== undefined) return await known.incarnation.waitForExit(waitMs, signal);
+    const known = incarnations?.find((incarnation) => incarnation.startId === startId);
+    if (known !== undefined) return await known.waitForExit(waitMs, signal);
     return { startId, exitCode: null, signal: null, reason: "engine_restarted" };
   }
 
@@ -156,12 +150,8 @@ export class Containers {
     const known = this.#containers.get(id);
     if (known !== undefined) return known;
     this.#forgetOldest();
-    const container: Container = {
-      incarnations: [],
-      tail: Promise.resolve(),
-      queued: 0,
-      saving: undefined,
-    };
+    const tail = Promise.resolve();
+    const container: Container = { incarnations: [], tail, queued: 0, saving: undefined };
     this.#containers.set(id, container);
     return container;
   }
@@ -208,9 +198,7 @@ function isLive(container: Container): boolean {
 
 /** Oldest first. More than one while a new start waits for the end of the incarnation before it, or gave up waiting. */
 function unended({ incarnations }: Container): Incarnation[] {
-  return incarnations
-    .map(({ incarnation }) => incarnation)
-    .filter(({ exit }) => exit === undefined);
+  return incarnations.filter(({ exit }) => exit === undefined);
 }
 
 /** The incarnation whose processes use the tree; a newer one may still wait for its end. */
@@ -221,6 +209,6 @@ function runningIn(container: Container): Incarnation | undefined {
 /** An incarnation that has not ended is never forgotten. */
 function forgetOldestIncarnation({ incarnations }: Container): void {
   if (incarnations.length <= incarnationsRememberedEach) return;
-  const oldest = incarnations.findIndex(({ incarnation }) => incarnation.exit !== undefined);
+  const oldest = incarnations.findIndex(({ exit }) => exit !== undefined);
   if (oldest >= 0) incarnations.splice(oldest, 1);
 }

@@ -33,6 +33,8 @@ import { type SpawnedAgent, spawnAgent } from "./spawn.ts";
 
 export class Incarnation {
   readonly startId: string;
+  /** The start that was requested, which a repeated request joins. */
+  started: Promise<EngineStarted> | undefined;
   readonly #engine: Engine;
   readonly #id: string;
   #agent: SpawnedAgent | undefined;

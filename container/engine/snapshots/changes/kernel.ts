@@ -4,7 +4,7 @@
  */
 import { dlopen, FFIType, type Pointer, ptr } from "bun:ffi";
 import { constants } from "node:os";
-import { errorNumber, systemCallError } from "../../jail/kernel.ts";
+import { check, errorNumber } from "../../jail/kernel.ts";
 
 const { i32, i64, u32, u64, ptr: pointer } = FFIType;
 
@@ -156,11 +156,6 @@ function readAttribute(path: string, attribute: string): string {
   const bytes = Number(libc.lgetxattr(text(path), namePointer, attributesPointer, size));
   // An attribute that cannot be read still counts as present.
   return bytes < 0 ? "" : attributesBytes.subarray(0, bytes).toString("base64");
-}
-
-function check(call: string, result: number): number {
-  if (result < 0) throw systemCallError(call);
-  return result;
 }
 
 // The calls are synchronous: one buffer serves all of them.
