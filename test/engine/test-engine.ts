@@ -202,16 +202,9 @@ export function newId(): string {
 
 type Start = { startId?: string; internet?: boolean; snapshot?: string; size?: Size };
 
-export function newStart(over: Start = {}) {
-  const { internet = false, snapshot, size } = over;
-  return {
-    startId: over.startId ?? crypto.randomUUID().replaceAll("-", "").slice(0, 16),
-    secret: crypto.randomUUID(),
-    env: {},
-    network: { internet },
-    ...(snapshot === undefined ? {} : { snapshot }),
-    ...(size === undefined ? {} : { size }),
-  };
+export function newStart({ internet = false, ...more }: Start = {}) {
+  const startId = crypto.randomUUID().replaceAll("-", "").slice(0, 16);
+  return { startId, secret: crypto.randomUUID(), env: {}, network: { internet }, ...more };
 }
 
 export type RunningSandbox = {
@@ -227,9 +220,8 @@ export type RunningSandbox = {
 /** Starts a sandbox and returns a way to run commands in it by its real agent. */
 export async function run(
   engine: TestEngine,
-  over: Start & { id?: string } = {},
+  { id = newId(), ...over }: Start & { id?: string } = {},
 ): Promise<RunningSandbox> {
-  const id = over.id ?? newId();
   const container = engine.container(id);
   const call = newStart(over);
   const started = await container.start(call);
@@ -310,7 +302,6 @@ export function tracesOf(data: string, processes: number[]): string[] {
 }
 
 export function isRunning(pid: number): boolean {
-  if (!existsSync(`/proc/${pid}/stat`)) return false;
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
   } catch {

@@ -52,7 +52,7 @@ describe.each(identities())("a sandbox that attacks a Berth that is %s", (as) =>
       .processes()
       .filter(({ command }) => /\bjail$/.test(command) && !command.includes("unshare"));
 
-  it("[SC14] cannot read, trace, stop or end its agent, nor limit what it may use", async () => {
+  it("[SC14] [R4] cannot read, trace, stop or end its agent, nor limit what it may use", async () => {
     const before = agents();
     expect(before.length).toBeGreaterThanOrEqual(2);
     const files = "environ mem maps fd cwd/ root/etc/passwd stack syscall auxv pagemap io".split(
@@ -113,7 +113,7 @@ for port in ${JSON.stringify(ports)}:
     expect((await python(script)).stdout).toBe("shut\n".repeat(ports.length));
   });
 
-  it("[SC15] reaches neither the Worker nor the engine, and sees no process, file or socket of the machine or a neighbour", async () => {
+  it("[SC15] [R5] reaches neither the Worker nor the engine, and sees no process, file or socket of the machine or a neighbour", async () => {
     const ports = [...new Set(portsOf(berth.server.processes().map(({ pid }) => pid)))];
     expect(ports.length).toBeGreaterThanOrEqual(4);
     const victim = await berth.ok("POST", `/v1/sandboxes/${neighbour}/processes`, {
@@ -163,7 +163,7 @@ print(hits)
   });
 
   // Where nothing counts its processes, a fork bomb would be one for the machine.
-  it("[SC16] a fork bomb ends at the sandbox's limit and with its command; the neighbour continues", async () => {
+  it("[SC16] [R21] a fork bomb ends at the sandbox's limit and with its command; the neighbour continues", async () => {
     expect(limited.processLimit).toBe(true);
     const count = `
 import os, time
@@ -211,7 +211,7 @@ time.sleep(60)
   });
 
   it.runIf(isRoot)(
-    "[SC17] all the memory, and all of the folders in memory, are the sandbox's own; the neighbour continues",
+    "[SC17] [R21] all the memory, and all of the folders in memory, are the sandbox's own; the neighbour continues",
     async () => {
       expect(limited.memoryLimit).toBe(true);
       const greedy = python(
