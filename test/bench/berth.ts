@@ -24,14 +24,15 @@ export class Berth {
   readonly data: string;
   readonly #child: ChildProcess;
   readonly #ended: Promise<void>;
+  #url = "";
   #http: Http | undefined;
 
   /** With the data folder of one that has ended, it continues with its sandboxes. */
   static async start(bench: Bench, data = bench.folder()): Promise<Berth> {
     const berth = new Berth(data);
     bench.ends(() => berth.end());
-    const url = await berth.#ready();
-    berth.#http = berth.connect(url, connections);
+    berth.#url = await berth.#ready();
+    berth.#http = berth.connect(connections);
     return berth;
   }
 
@@ -49,9 +50,12 @@ export class Berth {
   }
 
   /** Opens further connections; the caller closes them. */
-  connect(url: string, concurrency: number): Http {
-    const key = readFileSync(join(this.data, "key"), "utf8").trim();
-    return new Http(url, { authorization: `Bearer ${key}` }, concurrency);
+  connect(count: number): Http {
+    return new Http(this.#url, { authorization: `Bearer ${this.key}` }, count);
+  }
+
+  get key(): string {
+    return readFileSync(join(this.data, "key"), "utf8").trim();
   }
 
   /** The launcher, workerd, the engine and every sandbox. */
@@ -75,23 +79,22 @@ export class Berth {
 
   /** Returns once the sandbox is running, unless `waitMs` is shorter. */
   async create(waitMs = createWaitMs): Promise<string> {
-    const body = JSON.stringify({ waitMs });
-    const { status, text } = await this.http.call("POST", "/v1/sandboxes", body);
-    if (status !== 201) throw new Error(`create returned ${status}: ${text}`);
-    const { id, state } = JSON.parse(text) as Sandbox;
-    if (waitMs > 0 && state !== "running") throw new Error(`a new sandbox is ${state}: ${text}`);
+    const { id, state } = await this.http.json<Sandbox>("POST", "/v1/sandboxes", { waitMs });
+    if (waitMs > 0 && state !== "running") throw new Error(`the new sandbox ${id} is ${state}`);
     return id;
   }
 
-  async exec(id: string, body: string): Promise<ExecResult> {
-    const { status, text } = await this.http.call("POST", `/v1/sandboxes/${id}/exec`, body);
-    if (status !== 200) throw new Error(`exec returned ${status}: ${text}`);
-    return JSON.parse(text) as ExecResult;
+  exec(id: string, body: string | object): Promise<ExecResult> {
+    return this.http.json("POST", `/v1/sandboxes/${id}/exec`, body);
+  }
+
+  /** Requires that the command succeeds. */
+  async run(id: string, body: string | object): Promise<void> {
+    requireSuccess(await this.exec(id, body));
   }
 
   async destroy(id: string): Promise<void> {
-    const { status, text } = await this.http.call("DELETE", `/v1/sandboxes/${id}`);
-    if (status !== 200) throw new Error(`destroy returned ${status}: ${text}`);
+    await this.http.ok("DELETE", `/v1/sandboxes/${id}`);
   }
 
   /** Ends it as Ctrl-C does and returns a description of everything that is left. */
@@ -126,4 +129,8 @@ export class Berth {
     this.#child.kill("SIGKILL");
     throw new Error(`Berth did not start; see ${join(this.data, "logs")}`);
   }
+}
+
+export function requireSuccess({ exitCode, stderr }: ExecResult): void {
+  if (exitCode !== 0) throw new Error(`a command ended with ${exitCode}: ${stderr}`);
 }

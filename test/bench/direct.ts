@@ -8,6 +8,7 @@ import { Engine } from "../../container/launch/engine.js";
 import type { ExecResult } from "../../src/protocol/exec.ts";
 import { agentHeaders, agentPaths } from "../../src/protocol/internal/agent-wire.ts";
 import { type EngineStarted, enginePaths } from "../../src/protocol/internal/engine.ts";
+import { Berth, requireSuccess } from "./berth.ts";
 import type { Bench } from "./figure.ts";
 import { Http } from "./http.ts";
 import { treeOf } from "./processes.ts";
@@ -53,21 +54,20 @@ export class DirectEngine {
     const secret = randomBytes(32).toString("base64url");
     const startId = randomBytes(8).toString("hex");
     const call = { startId, secret, env: {}, network: { internet: true } };
-    const { status, text } = await this.http.call(
-      "POST",
-      enginePaths.start(id),
-      JSON.stringify(call),
-    );
-    if (status !== 200) throw new Error(`the engine returned ${status}: ${text}`);
-    const { agentUrl, incarnation } = JSON.parse(text) as EngineStarted;
-    return new DirectSandbox(id, agentUrl, { secret, incarnation, connections });
+    const started = await this.http.json<EngineStarted>("POST", enginePaths.start(id), call);
+    // The headers that an object sends.
+    const headers = {
+      authorization: `Bearer ${secret}`,
+      [agentHeaders.incarnation]: started.incarnation,
+      [agentHeaders.fence]: "0",
+      [agentHeaders.requestId]: "bench",
+    };
+    return { id, http: new Http(started.agentUrl, headers, connections) };
   }
 
-  async destroy(sandbox: DirectSandbox): Promise<void> {
-    sandbox.http.close();
-    const body = JSON.stringify({ files: "remove" });
-    const { status, text } = await this.http.call("POST", enginePaths.destroy(sandbox.id), body);
-    if (status !== 204) throw new Error(`the engine returned ${status}: ${text}`);
+  async destroy({ id, http }: DirectSandbox): Promise<void> {
+    http.close();
+    await this.http.ok("POST", enginePaths.destroy(id), { files: "remove" });
   }
 
   /** Ends it and returns a description of everything that is left. */
@@ -80,35 +80,20 @@ export class DirectEngine {
   }
 }
 
-class DirectSandbox {
-  readonly id: string;
-  readonly http: Http;
+type DirectSandbox = { id: string; http: Http };
 
-  constructor(
-    id: string,
-    url: string,
-    {
-      secret,
-      incarnation,
-      connections,
-    }: { secret: string; incarnation: string; connections: number },
-  ) {
-    this.id = id;
-    // The headers that an object sends.
-    const headers = {
-      authorization: `Bearer ${secret}`,
-      [agentHeaders.incarnation]: incarnation,
-      [agentHeaders.fence]: "0",
-      [agentHeaders.requestId]: "bench",
-    };
-    this.http = new Http(url, headers, connections);
-  }
+/** A sandbox of Berth, and one of an engine that is called directly. */
+export async function startBothSides(bench: Bench, connections: number) {
+  const berth = await Berth.start(bench);
+  const engine = await DirectEngine.start(bench);
+  const id = await berth.create();
+  const { http } = await engine.create(connections);
+  return { berth, id, path: `/v1/sandboxes/${id}`, direct: http };
+}
 
-  async exec(body: string): Promise<ExecResult> {
-    const { status, text } = await this.http.call("POST", agentPaths.exec, body);
-    if (status !== 200) throw new Error(`the agent returned ${status}: ${text}`);
-    return JSON.parse(text) as ExecResult;
-  }
+/** Runs a command directly, which must succeed. */
+export async function runDirectly({ http }: { http: Http }, body: string): Promise<void> {
+  requireSuccess(await http.json<ExecResult>("POST", agentPaths.exec, body));
 }
 
 /** The body that an object would send to the agent. */

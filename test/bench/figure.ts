@@ -1,5 +1,6 @@
 /**
- * The form of a measured figure, and statistics on samples. See table.ts for how figures are printed.
+ * The form of a measured figure, common kinds of figures, and statistics on samples. See table.ts for how figures are
+ * printed.
  */
 import type { Progress } from "./progress.ts";
 
@@ -14,6 +15,8 @@ export type Bench = {
   folder(): string;
   /** Registers something to end after the row, even if the row fails. */
   ends(end: End): void;
+  /** The same for what leaves nothing behind. */
+  closes(close: () => unknown): void;
 };
 
 export type Figure = {
@@ -57,4 +60,42 @@ export function spread(samples: number[]) {
 
 export function round(value: number, digits = 3): number {
   return Number(value.toFixed(digits));
+}
+
+export function inMs(digits: number): (ms: number) => string {
+  return (ms) => `${ms.toFixed(digits)} ms`;
+}
+
+type ComparisonOptions = { ratioMax?: number; format?: (median: number) => string };
+
+/** Compares the medians of two sides; the first one is measured against the second. Judged only with `ratioMax`. */
+export function comparison(
+  row: string,
+  sides: Record<string, number[]>,
+  { ratioMax, format = inMs(2) }: ComparisonOptions = {},
+): Figure {
+  const [own = Number.NaN, other = Number.NaN] = Object.values(sides).map(median);
+  const ratio = own / other;
+  return {
+    row,
+    measured: `${format(own)} against ${format(other)}`,
+    ...(ratioMax === undefined ? {} : { target: `≤ ${ratioMax} ×`, met: ratio <= ratioMax }),
+    ratio: round(ratio),
+    raw: Object.fromEntries(Object.entries(sides).map(([name, values]) => [name, spread(values)])),
+  };
+}
+
+export function rateFigure(row: string, perSecond: number, min: number): Figure {
+  return {
+    row,
+    measured: `${perSecond.toFixed(0)}/s`,
+    target: `≥ ${min}/s`,
+    met: perSecond >= min,
+    raw: { perSecond: round(perSecond, 1) },
+  };
+}
+
+/** A target for an absolute value, which a short run does not judge. */
+export function targetOf({ isShort }: Bench, value: number, max: number, unit: string) {
+  return { target: `≤ ${max} ${unit}`, ...(isShort ? {} : { met: value <= max }) };
 }

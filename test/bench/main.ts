@@ -7,13 +7,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runProgram } from "../../container/launch/program.js";
-import { bounds } from "./bounds.ts";
 import type { Bench, End, Figure } from "./figure.ts";
 import { help, type Options, parseOptions } from "./options.ts";
 import { machineSeconds } from "./processes.ts";
 import { Progress } from "./progress.ts";
 import { writeReport } from "./report.ts";
-import { type RowName, rows } from "./rows.ts";
+import { bounds, type RowName, rows } from "./rows.ts";
 import { tableOf } from "./table.ts";
 
 /** The load of the machine is sampled before each row, while the bench runs nothing. */
@@ -96,14 +95,16 @@ async function measureRow(name: RowName, isShort: boolean): Promise<Figure[]> {
     isShort,
     progress,
     folder() {
-      const made = mkdtempSync(join(tmpdir(), "berth-bench-"));
-      ends.push(async () => {
-        rmSync(made, { recursive: true, force: true });
-        return [];
-      });
-      return made;
+      const folder = mkdtempSync(join(tmpdir(), "berth-bench-"));
+      bench.closes(() => rmSync(folder, { recursive: true, force: true }));
+      return folder;
     },
     ends: (end) => ends.push(end),
+    closes: (close) =>
+      ends.push(async () => {
+        await close();
+        return [];
+      }),
   };
   let figures: Figure[];
   try {

@@ -8,6 +8,10 @@ import type { Http } from "./http.ts";
 const outputTimeoutMs = 60_000;
 const ackEveryBytes = 256 * 1024;
 
+/** The kernel echoes lines shorter than 4,096 characters; the program itself prints nothing. */
+export const echoArgv = ["sh", "-c", "cat >/dev/null"];
+export const key = new Uint8Array([0x78]);
+
 export class TerminalViewer {
   take: (bytes: Uint8Array) => void = () => {};
   readonly closed: Promise<void>;
@@ -36,6 +40,15 @@ export class TerminalViewer {
 
   type(bytes: Uint8Array<ArrayBuffer>): void {
     this.#socket.send(bytes);
+  }
+
+  /** Types the key and returns the time until its echo in ms. */
+  async echoMs(typed: Uint8Array<ArrayBuffer>, echo = typed[0]): Promise<number> {
+    const startedAt = performance.now();
+    const echoed = this.seen((bytes) => bytes.at(-1) === echo);
+    this.type(typed);
+    await echoed;
+    return performance.now() - startedAt;
   }
 
   /** Reads output until `isEnough` returns true for a chunk; that chunk counts as read. */

@@ -95,29 +95,17 @@ export class CountingBerth {
     const limit = performance.now() + idleLimitMs;
     let before = "";
     for (;;) {
-      const { text } = await this.http.call("GET", "/counted");
+      const text = await this.http.ok("GET", "/counted");
       if (text === before) break;
       if (performance.now() > limit) throw new Error(`the counts keep changing: ${text}`);
       before = text;
       await sleep(idleMs);
     }
-    const { text } = await this.http.call("GET", "/counted?reset");
-    return (JSON.parse(text) as CountReport).kinds;
+    return (await this.http.json<CountReport>("GET", "/counted?reset")).kinds;
   }
 
   async databaseBytes(): Promise<Record<string, number>> {
-    const { text } = await this.http.call("GET", "/counted");
-    return (JSON.parse(text) as CountReport).databaseBytes;
-  }
-
-  /** Returns the response; an error ends the row. */
-  async call<Result>(method: string, path: string, body?: object, more = {}): Promise<Result> {
-    const text = body === undefined ? undefined : JSON.stringify(body);
-    const response = await this.http.call(method, path, text, more);
-    if (response.status >= 300) {
-      throw new Error(`${method} ${path} returned ${response.status}: ${response.text}`);
-    }
-    return (response.text.startsWith("{") ? JSON.parse(response.text) : response.text) as Result;
+    return (await this.http.json<CountReport>("GET", "/counted")).databaseBytes;
   }
 }
 

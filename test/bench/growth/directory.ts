@@ -3,9 +3,9 @@
  * comparison.
  */
 import { Berth } from "../berth.ts";
-import { type Bench, type Figure, round, spread } from "../figure.ts";
-import { parallel } from "../http.ts";
+import { type Bench, type Figure, inMs, round, spread } from "../figure.ts";
 import { multiply } from "../many-rows.ts";
+import { parallel, timesOf } from "../measure.ts";
 
 const few = 100;
 const clients = 16;
@@ -24,42 +24,28 @@ export async function directoryGrowth(bench: Bench): Promise<Figure[]> {
       reached = many;
     }
     const berth = await Berth.start(bench, data);
+    const create = (body: object) => berth.http.ok("POST", "/v1/sandboxes", body);
     if (many === few) {
-      await parallel(few, clients, () => createSandbox(berth, { start: false }));
-      await createSandbox(berth, { start: false, scope });
+      await parallel(few, clients, () => create({ start: false }));
+      await create({ start: false, scope });
     }
     const calls = {
-      "list of 100": () => expectOk(berth.http.call("GET", "/v1/sandboxes?limit=100")),
-      "find by scope": () => createSandbox(berth, { start: false, scope }),
+      "list of 100": () => berth.http.ok("GET", "/v1/sandboxes?limit=100"),
+      "find by scope": () => create({ start: false, scope }),
     };
     for (const [what, call] of Object.entries(calls)) {
       bench.progress.say(`${what} among ${many}`);
-      for (let index = 0; index < samples / 4; index += 1) await call();
-      const times: number[] = [];
-      for (let index = 0; index < samples; index += 1) {
-        const startedAt = performance.now();
-        await call();
-        times.push(performance.now() - startedAt);
-      }
-      const { median, p99 } = spread(times);
-      first[what] ??= median;
+      await timesOf(samples / 4, call);
+      const times = spread(await timesOf(samples, call));
+      first[what] ??= times.median;
       figures.push({
         row: `growth: ${what} among ${many} sandboxes: median, p99`,
-        measured: `${median.toFixed(2)} ms, ${p99.toFixed(2)} ms`,
-        ratio: round(median / first[what]),
-        raw: { many, ...spread(times) },
+        measured: `${inMs(2)(times.median)}, ${inMs(2)(times.p99)}`,
+        ratio: round(times.median / first[what]),
+        raw: { many, ...times },
       });
     }
     await berth.end();
   }
   return figures;
-}
-
-function createSandbox(berth: Berth, body: object): Promise<void> {
-  return expectOk(berth.http.call("POST", "/v1/sandboxes", JSON.stringify(body)));
-}
-
-async function expectOk(call: Promise<{ status: number; text: string }>): Promise<void> {
-  const { status, text } = await call;
-  if (status >= 300) throw new Error(`returned ${status}: ${text}`);
 }

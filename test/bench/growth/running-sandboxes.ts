@@ -4,8 +4,8 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Berth } from "../berth.ts";
-import { type Bench, type Figure, median, round, spread } from "../figure.ts";
-import { parallel } from "../http.ts";
+import { type Bench, type Figure, inMs, round, spread } from "../figure.ts";
+import { parallel, timesOf } from "../measure.ts";
 import { memoryAvailableBytes, proportionalBytes } from "../processes.ts";
 
 const MiB = 1024 * 1024;
@@ -22,10 +22,6 @@ export async function runningSandboxGrowth(bench: Bench): Promise<Figure[]> {
   await sleep(settleMs);
   const before = { available: memoryAvailableBytes(), own: proportionalBytes(berth.processes()) };
   const body = JSON.stringify({ command: "true" });
-  const exec = async (id: string) => {
-    const { exitCode } = await berth.exec(id, body);
-    if (exitCode !== 0) throw new Error(`a command ended with ${exitCode}`);
-  };
   const ids: string[] = [];
   const figures: Figure[] = [];
   let first: number | undefined;
@@ -33,7 +29,7 @@ export async function runningSandboxGrowth(bench: Bench): Promise<Figure[]> {
     bench.progress.say(`${many} live sandboxes`);
     await parallel(many - ids.length, createAtOnce, async () => {
       const id = await berth.create();
-      await exec(id);
+      await berth.run(id, body);
       ids.push(id);
     });
     await sleep(settleMs);
@@ -41,21 +37,17 @@ export async function runningSandboxGrowth(bench: Bench): Promise<Figure[]> {
     const own = proportionalBytes(berth.processes());
     const owned =
       own === undefined || before.own === undefined ? undefined : (own - before.own) / many / MiB;
-    for (let index = 0; index < warmUps; index += 1) await exec(ids[index % many] ?? "");
-    const times: number[] = [];
-    for (let index = 0; index < samples; index += 1) {
-      const startedAt = performance.now();
-      // Calls all sandboxes in an order that returns to each one late.
-      await exec(ids[(index * 7) % many] ?? "");
-      times.push(performance.now() - startedAt);
-    }
-    const { median: ms, p99 } = spread(times);
+    // Calls all sandboxes in an order that returns to each one late.
+    const run = (index: number) => berth.run(ids[(index * 7) % many] ?? "", body);
+    await timesOf(warmUps, run);
+    const times = spread(await timesOf(samples, run));
+    const { median: ms, p99 } = times;
     first ??= ms;
     figures.push({
       row: `growth: exec with ${many} live, one at a time: median, p99`,
-      measured: `${ms.toFixed(2)} ms, ${p99.toFixed(2)} ms; ${available.toFixed(1)} MiB each, ${owned?.toFixed(1) ?? "?"} of its processes`,
-      ratio: round(median(times) / first),
-      raw: { many, ...spread(times), availableMiB: round(available), processesMiB: owned },
+      measured: `${inMs(2)(ms)}, ${inMs(2)(p99)}; ${available.toFixed(1)} MiB each, ${owned?.toFixed(1) ?? "?"} of its processes`,
+      ratio: round(ms / first),
+      raw: { many, ...times, availableMiB: round(available), processesMiB: owned },
     });
   }
   return figures;

@@ -3,11 +3,9 @@
  * rows/terminals.ts for the judged figure.
  */
 import { Berth } from "../berth.ts";
-import { type Bench, type Figure, median, round, spread } from "../figure.ts";
-import { TerminalViewer } from "../terminal.ts";
+import { type Bench, type Figure, inMs, median, round, spread } from "../figure.ts";
+import { echoArgv as argv, key, TerminalViewer } from "../terminal.ts";
 
-const argv = ["sh", "-c", "cat >/dev/null"];
-const key = new Uint8Array([0x78]);
 /** Below the maximum length of a terminal line. */
 const keysMax = 1000;
 
@@ -20,8 +18,7 @@ export async function viewerGrowth(bench: Bench): Promise<Figure[]> {
   let first: number | undefined;
   for (const many of steps) {
     const id = `seen-by-${many}`;
-    const { status, text } = await berth.http.call("POST", path, JSON.stringify({ id, argv }));
-    if (status !== 201) throw new Error(`a terminal returned ${status}: ${text}`);
+    await berth.http.ok("POST", path, { id, argv });
     const connect = `${path}/${id}/connect`;
     const writer = await TerminalViewer.open(berth.http, connect, false);
     const others: TerminalViewer[] = [];
@@ -46,7 +43,7 @@ export async function viewerGrowth(bench: Bench): Promise<Figure[]> {
     first ??= ms;
     figures.push({
       row: `growth: echo of a keystroke with ${many} viewers: median`,
-      measured: `${ms.toFixed(2)} ms, to the last of them ${median(all).toFixed(2)} ms`,
+      measured: `${inMs(2)(ms)}, to the last of them ${inMs(2)(median(all))}`,
       ratio: round(ms / first),
       raw: { many, echo: spread(echo), all: spread(all) },
     });

@@ -4,7 +4,7 @@
  */
 import type { Bench } from "../figure.ts";
 import { Http } from "../http.ts";
-import { type Lock, lockWaiters } from "./lock.ts";
+import { type Lock, lockWaiters } from "../lock.ts";
 import { freePort, startProgram } from "./program.ts";
 
 const name = Buffer.from("berth-bench").toString("base64");
@@ -19,30 +19,20 @@ export async function etcdLock(bench: Bench, program: string): Promise<Lock> {
   const [client, peer] = [clientPort, peerPort].map((port) => `http://127.0.0.1:${port}`);
   if (client === undefined || peer === undefined) throw new Error("no address");
   const http = new Http(client, {}, lockWaiters + 8);
-  bench.ends(async () => {
-    http.close();
-    return [];
-  });
-  const call = async <Result>(path: string, body: object): Promise<Result> => {
-    const { status, text } = await http.call("POST", path, JSON.stringify(body));
-    if (status !== 200) throw new Error(`etcd: ${path} returned ${status}: ${text}`);
-    return JSON.parse(text) as Result;
-  };
+  bench.closes(() => http.close());
+  const call = <Result>(path: string, body: object) => http.json<Result>("POST", path, body);
   const args = [
     ...["--data-dir", bench.folder(), "--logger", "zap", "--log-level", "error"],
     ...["--listen-client-urls", client, "--advertise-client-urls", client],
     ...["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer],
     ...["--initial-cluster", `default=${peer}`],
   ];
+  const grant = async () => (await call<{ ID: string }>("/v3/lease/grant", { TTL: ttlSeconds })).ID;
   const leases: string[] = [];
   await startProgram(bench, program, args, async () => {
-    const { ID } = await call<{ ID: string }>("/v3/lease/grant", { TTL: ttlSeconds });
-    leases[0] = ID;
+    leases.push(await grant());
   });
-  while (leases.length <= lockWaiters) {
-    const { ID } = await call<{ ID: string }>("/v3/lease/grant", { TTL: ttlSeconds });
-    leases.push(ID);
-  }
+  while (leases.length <= lockWaiters) leases.push(await grant());
   return {
     name: "etcd",
     acquire: async (client) =>

@@ -5,7 +5,7 @@
  */
 import { connect, type Socket } from "node:net";
 import type { Bench } from "../figure.ts";
-import { type Lock, lockWaiters } from "./lock.ts";
+import { type Lock, lockWaiters } from "../lock.ts";
 import { freePort, startProgram } from "./program.ts";
 
 const list = "berth-bench";
@@ -78,9 +78,8 @@ export async function redisLock(bench: Bench, program: string): Promise<Lock> {
     connections.push(first);
     await first.call("PING");
   });
-  bench.ends(async () => {
+  bench.closes(() => {
     for (const connection of connections) connection.close();
-    return [];
   });
   while (connections.length <= lockWaiters + 1) connections.push(await Connection.open(port));
   const control = await Connection.open(port);

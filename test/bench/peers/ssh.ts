@@ -5,12 +5,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
 import type { Bench } from "../figure.ts";
+import { piecesOf } from "../http.ts";
 import { freePort, startProgram } from "./program.ts";
 
 const privileged = "/run/sshd";
 const endMs = 10_000;
-const pieceBytes = 64 * 1024;
 
 export class Ssh {
   readonly #args: string[];
@@ -20,10 +21,7 @@ export class Ssh {
     const folder = bench.folder();
     if (process.getuid?.() === 0 && !existsSync(privileged)) {
       mkdirSync(privileged, { mode: 0o755 });
-      bench.ends(async () => {
-        rmdirSync(privileged);
-        return [];
-      });
+      bench.closes(() => rmdirSync(privileged));
     }
     for (const name of ["host", "user"]) {
       await waitForExit(
@@ -86,23 +84,11 @@ export class Ssh {
     const child = spawn("ssh", [...this.#sharedOptions, ...this.#args, `cat > ${path}`], {
       stdio: ["pipe", "ignore", "ignore"],
     });
-    const exited = waitForExit(child);
-    const piece = Buffer.alloc(pieceBytes, "berth");
-    const send = () => {
-      while (bytes > 0) {
-        const next = bytes >= pieceBytes ? piece : piece.subarray(0, bytes);
-        bytes -= next.length;
-        if (!child.stdin.write(next)) return;
-      }
-      child.stdin.end();
-    };
-    child.stdin.on("drain", send);
-    send();
-    await exited;
+    await Promise.all([pipeline(piecesOf(bytes), child.stdin), waitForExit(child)]);
   }
 
-  /** Returns the number of received bytes. */
-  async download(path: string): Promise<number> {
+  /** Requires that this many bytes arrive. */
+  async download(path: string, expectedBytes: number): Promise<void> {
     const child = spawn("ssh", [...this.#sharedOptions, ...this.#args, `cat ${path}`], {
       stdio: ["ignore", "pipe", "ignore"],
     });
@@ -111,7 +97,7 @@ export class Ssh {
       bytes += chunk.length;
     });
     await waitForExit(child);
-    return bytes;
+    if (bytes !== expectedBytes) throw new Error(`received ${bytes} of ${expectedBytes} bytes`);
   }
 
   get #sharedOptions(): string[] {

@@ -7,8 +7,9 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { enginePaths } from "../../../src/protocol/internal/engine.ts";
 import { Berth } from "../berth.ts";
-import { agentCall, DirectEngine } from "../direct.ts";
-import { type Bench, type Figure, median, round, spread } from "../figure.ts";
+import { agentCall, DirectEngine, runDirectly } from "../direct.ts";
+import { type Bench, comparison, type Figure, inMs, median, round, spread } from "../figure.ts";
+import { inTurns, timed } from "../measure.ts";
 
 const bytes = 200_000_000;
 const files = 20_000;
@@ -26,49 +27,46 @@ export async function checkpoint(bench: Bench): Promise<Figure[]> {
   const id = await berth.create();
   bench.progress.say("writing the tree");
   const argv = ["python3", "-c", `import os${fill}`];
-  const { exitCode } = await berth.exec(id, JSON.stringify({ argv, timeoutMs: 120_000 }));
-  if (exitCode !== 0) throw new Error(`the tree could not be written: ${exitCode}`);
+  await berth.run(id, { argv, timeoutMs: 120_000 });
   const path = `/v1/sandboxes/${id}`;
-  const times = { checkpoint: [], restore: [], pause: [], start: [] } as Record<string, number[]>;
-  const timed = async (what: string, method: string, action: string, expected: string) => {
-    const startedAt = performance.now();
-    const { text } = await berth.http.call(method, `${path}/${action}`);
-    times[what]?.push(performance.now() - startedAt);
+  const times: Record<string, number[]> = { checkpoint: [], restore: [], pause: [], start: [] };
+  const call = async (what: string, action: string, expected: string, body?: object) => {
+    let text = "";
+    const ms = await timed(async () => {
+      text = await berth.http.ok("POST", `${path}/${action}`, body);
+    });
+    times[what]?.push(ms);
     if (!text.includes(expected)) throw new Error(`${what} returned ${text}`);
     return JSON.parse(text) as { id: string };
   };
   const rounds = bench.isShort ? 2 : 5;
   for (let index = 0; index < rounds; index += 1) {
     bench.progress.of(index, rounds, "round");
-    const saved = await makeCheckpoint(berth, path, times.checkpoint ?? []);
-    await timed("restore", "POST", `checkpoints/${saved}/restore`, '"state":"running"');
-    await timed("pause", "POST", "pause", '"state":"paused"');
-    await timed("start", "POST", "start", '"state":"running"');
-    await berth.http.call("DELETE", `${path}/checkpoints/${saved}`);
+    const saved = (await call("checkpoint", "checkpoints", "", {})).id;
+    await call("restore", `checkpoints/${saved}/restore`, '"state":"running"');
+    await call("pause", "pause", '"state":"paused"');
+    await call("start", "start", '"state":"running"');
+    await berth.http.ok("DELETE", `${path}/checkpoints/${saved}`);
   }
-  const { stdout } = await berth.exec(id, JSON.stringify({ command: "find . -type f | wc -l" }));
+  const { stdout } = await berth.exec(id, { command: "find . -type f | wc -l" });
   if (Number(stdout) !== files) throw new Error(`${stdout} files are left of ${files}`);
   const figures = Object.entries(times).map(([what, samples]) => ({
     row: `${what} of 200 MB in 20,000 files: median`,
     measured: describe(what, median(samples)),
     raw: { rounds, bytes, files, ms: spread(samples), megabytesPerSecond: rate(median(samples)) },
   }));
-  return [...figures, await comparison(bench, rounds)];
+  return [...figures, await compareTrees(bench, rounds)];
 }
 
 /** The engine's list of what changed, against `diff` over the same two trees. */
-async function comparison(bench: Bench, rounds: number): Promise<Figure> {
+async function compareTrees(bench: Bench, rounds: number): Promise<Figure> {
   const engine = await DirectEngine.start(bench);
   const sandbox = await engine.create();
-  const run = async (script: string) => {
-    const { exitCode, stderr } = await sandbox.exec(agentCall({ argv: ["python3", "-c", script] }));
-    if (exitCode !== 0) throw new Error(`the tree could not be written: ${stderr}`);
-  };
+  const run = (script: string) =>
+    runDirectly(sandbox, agentCall({ argv: ["python3", "-c", script] }));
   const save = async () => {
     const snapshotId = `b${randomBytes(12).toString("hex").slice(0, 23)}`;
-    const body = JSON.stringify({ snapshotId });
-    const { status, text } = await engine.http.call("POST", enginePaths.snapshot(sandbox.id), body);
-    if (status !== 200) throw new Error(`a snapshot returned ${status}: ${text}`);
+    await engine.http.ok("POST", enginePaths.snapshot(sandbox.id), { snapshotId });
     return snapshotId;
   };
   bench.progress.say("saving two trees");
@@ -77,43 +75,31 @@ async function comparison(bench: Bench, rounds: number): Promise<Figure> {
   await run("import os; os.unlink('/workspace/8/1600'); open('/workspace/new', 'w').write('x')");
   const newer = await save();
   const folders = [older, newer].map((id) => join(engine.engineData, "snapshots", id, "workspace"));
-  const samples = { engine: [] as number[], diff: [] as number[] };
-  for (let index = 0; index < rounds; index += 1) {
-    bench.progress.of(index, rounds, "comparison");
-    const startedAt = performance.now();
-    const body = JSON.stringify({ fromId: older, listMax: 1000 });
-    const { status, text } = await engine.http.call("POST", enginePaths.changes(newer), body);
-    if (status !== 200 || !text.includes('"added":["new"]')) {
-      throw new Error(`a comparison returned ${status}: ${text}`);
-    }
-    const comparedAt = performance.now();
-    spawnSync("diff", ["-rq", ...folders]);
-    samples.engine.push(comparedAt - startedAt);
-    samples.diff.push(performance.now() - comparedAt);
-  }
-  const [ours, theirs] = [median(samples.engine), median(samples.diff)];
-  return {
-    row: "comparison of two trees of 20,000 files, against `diff -rq`: median",
-    measured: `${ours.toFixed(0)} ms against ${theirs.toFixed(0)} ms`,
-    target: `≤ ${diffRatioMax} ×`,
-    met: ours / theirs <= diffRatioMax,
-    ratio: round(ours / theirs),
-    raw: { engine: spread(samples.engine), diff: spread(samples.diff) },
-  };
-}
-
-async function makeCheckpoint(berth: Berth, path: string, samples: number[]): Promise<string> {
-  const startedAt = performance.now();
-  const { status, text } = await berth.http.call("POST", `${path}/checkpoints`, "{}");
-  samples.push(performance.now() - startedAt);
-  if (status !== 201) throw new Error(`a checkpoint returned ${status}: ${text}`);
-  return (JSON.parse(text) as { id: string }).id;
+  const samples = await inTurns(
+    bench,
+    "comparison",
+    { turns: rounds },
+    {
+      engine: () =>
+        timed(async () => {
+          const call = { fromId: older, listMax: 1000 };
+          const text = await engine.http.ok("POST", enginePaths.changes(newer), call);
+          if (!text.includes('"added":["new"]')) throw new Error(`a comparison returned ${text}`);
+        }),
+      diff: () => timed(async () => spawnSync("diff", ["-rq", ...folders])),
+    },
+  );
+  return comparison(
+    "comparison of two trees of 20,000 files, against `diff -rq`: median",
+    samples,
+    { ratioMax: diffRatioMax, format: inMs(0) },
+  );
 }
 
 /** Pausing and starting copy nothing on one machine, so they have no rate. */
 function describe(what: string, ms: number): string {
   const copies = what === "checkpoint" || what === "restore";
-  return `${ms.toFixed(0)} ms${copies ? `, ${rate(ms).toFixed(0)} MB/s` : ""}`;
+  return `${inMs(0)(ms)}${copies ? `, ${rate(ms).toFixed(0)} MB/s` : ""}`;
 }
 
 function rate(ms: number): number {

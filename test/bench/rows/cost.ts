@@ -66,11 +66,12 @@ const command = { command: "true" };
 /** Operations on one sandbox whose object is in memory. */
 async function measureCalls(berth: CountingBerth, times: number, measure: Measure): Promise<void> {
   const path = `/v1/sandboxes/${await createSandbox(berth, {})}`;
-  const session = await berth.call<{ id: string }>("POST", `${path}/sessions`, {});
-  const post = (action: string, body: object, more = {}) =>
-    berth.call("POST", `${path}${action}`, body, more);
+  const { http } = berth;
+  const session = await http.json<{ id: string }>("POST", `${path}/sessions`, {});
+  const post = <Result>(action: string, body: object, more = {}) =>
+    http.json<Result>("POST", `${path}${action}`, body, more);
   await post("/exec", command);
-  await measure("GET of a sandbox", times, () => berth.call("GET", path));
+  await measure("GET of a sandbox", times, () => http.ok("GET", path));
   await measure("exec", times, () => post("/exec", command));
   await measure("exec with a key", times, (index) =>
     post("/exec", command, { "idempotency-key": `cost-${index}` }),
@@ -79,30 +80,29 @@ async function measureCalls(berth: CountingBerth, times: number, measure: Measur
     post(`/sessions/${session.id}/exec`, { command: ":" }),
   );
   await measure("process, waited for", times, async () => {
-    const { id } = (await post("/processes", command)) as { id: string };
-    await berth.call("GET", `${path}/processes/${id}/wait?for=exit`);
+    const { id } = await post<{ id: string }>("/processes", command);
+    await http.ok("GET", `${path}/processes/${id}/wait?for=exit`);
   });
   await measure("terminal opened", times, async (index) => {
-    const { id } = (await post("/terminals", { id: `t${index}`, argv: ["true"] })) as {
-      id: string;
-    };
-    await berth.call("GET", `${path}/terminals/${id}`).catch(() => undefined);
+    await post("/terminals", { id: `t${index}`, argv: ["true"] });
+    // It may have ended already.
+    await http.call("GET", `${path}/terminals/t${index}`);
   });
   await measure("metadata PATCH", times, (index) =>
-    berth.call("PATCH", `${path}/metadata`, { n: String(index) }),
+    http.ok("PATCH", `${path}/metadata`, { n: String(index) }),
   );
   await measure("lease acquire + release", times, async () => {
-    const { token } = (await post("/lease", { holder: "cost" })) as LeaseGranted;
-    await berth.call("DELETE", `${path}/lease`, undefined, { "berth-lease": token });
+    const { token } = await post<LeaseGranted>("/lease", { holder: "cost" });
+    await http.ok("DELETE", `${path}/lease`, undefined, { "berth-lease": token });
   });
   await measure("exec that waits for the lease", times, () =>
     post("/exec", command, { "berth-wait-ms": "1000" }),
   );
   const file = `${path}/files?path=cost.txt`;
-  await measure("file put", times, () => berth.call("PUT", file, { text: "x" }));
-  await measure("file get", times, () => berth.call("GET", file));
-  await measure("list of 20", times, () => berth.call("GET", "/v1/sandboxes?limit=20"));
-  await berth.call("DELETE", path);
+  await measure("file put", times, () => http.ok("PUT", file, { text: "x" }));
+  await measure("file get", times, () => http.ok("GET", file));
+  await measure("list of 20", times, () => http.ok("GET", "/v1/sandboxes?limit=20"));
+  await http.ok("DELETE", path);
 }
 
 /** Lifecycle operations, each on its own sandboxes. */
@@ -117,35 +117,37 @@ async function measureLifecycle(
   const ids: string[] = [];
   await measure("create", times, async () => ids.push(await createSandbox(berth, {})));
   const each = (path: string) => (index: number) =>
-    berth.call("POST", `/v1/sandboxes/${ids[index]}/${path}`);
+    berth.http.ok("POST", `/v1/sandboxes/${ids[index]}/${path}`);
   await measure("pause", times, each("pause"));
   await measure("start", times, each("start"));
   await measure("checkpoint", times, (index) =>
-    berth.call("POST", `/v1/sandboxes/${ids[index]}/checkpoints`, {}),
+    berth.http.ok("POST", `/v1/sandboxes/${ids[index]}/checkpoints`, {}),
   );
-  await measure("destroy", times, (index) => berth.call("DELETE", `/v1/sandboxes/${ids[index]}`));
+  await measure("destroy", times, (index) =>
+    berth.http.ok("DELETE", `/v1/sandboxes/${ids[index]}`),
+  );
 }
 
 async function measurePlans(berth: CountingBerth, times: number, measure: Measure): Promise<void> {
   const plan = "/v1/plans/cost";
-  await berth.call("PUT", plan, {});
+  await berth.http.ok("PUT", plan, {});
   const ids: string[] = [];
   for (let index = 0; index < members; index += 1) {
     const id = await createSandbox(berth, {});
-    await berth.call("PUT", `${plan}/sandboxes/m${index}`, { sandboxId: id });
+    await berth.http.ok("PUT", `${plan}/sandboxes/m${index}`, { sandboxId: id });
     ids.push(id);
   }
   const write = (index: number) =>
     Promise.all(
       ids.map((id) =>
-        berth.call("PUT", `/v1/sandboxes/${id}/files?path=cost.txt`, { text: String(index) }),
+        berth.http.ok("PUT", `/v1/sandboxes/${id}/files?path=cost.txt`, { text: String(index) }),
       ),
     );
   await write(-1);
   await measure(`plan commit of ${members}`, times, () =>
-    berth.call("POST", `${plan}/commit`, { allowEmpty: true }),
+    berth.http.ok("POST", `${plan}/commit`, { allowEmpty: true }),
   );
-  await berth.call("DELETE", `${plan}?sandboxes=destroy`);
+  await berth.http.ok("DELETE", `${plan}?sandboxes=destroy`);
 }
 
 async function measureHibernation(
@@ -160,13 +162,13 @@ async function measureHibernation(
     times,
     async () => {
       await sleep(asleepMs);
-      await berth.call("POST", `/v1/sandboxes/${id}/exec`, command);
+      await berth.http.ok("POST", `/v1/sandboxes/${id}/exec`, command);
     },
     ({ SandboxObject }) => {
       if ((SandboxObject?.rowsRead ?? 0) === 0) throw new Error("the object did not sleep");
     },
   );
-  await berth.call("DELETE", `/v1/sandboxes/${id}`);
+  await berth.http.ok("DELETE", `/v1/sandboxes/${id}`);
 }
 
 /** What the passing of time costs: while a sandbox is used, when it becomes idle, and while it is idle. */
@@ -178,7 +180,7 @@ async function measureIdle(
   await waitUntilNoneRuns(berth);
   await sleep(settleMs);
   const id = await createSandbox(berth, { idleTimeoutMs });
-  const exec = () => berth.call("POST", `/v1/sandboxes/${id}/exec`, command);
+  const exec = () => berth.http.ok("POST", `/v1/sandboxes/${id}/exec`, command);
   // The calls themselves are counted above; this counts what their duration adds.
   const timeAlone = (counted: Counted) => {
     delete counted.worker;
@@ -199,7 +201,7 @@ async function measureIdle(
   };
   await measure("becoming idle, to paused", 1, toPaused, timeAlone);
   const running = await createSandbox(berth, {});
-  await berth.call("POST", `/v1/sandboxes/${running}/exec`, command);
+  await berth.http.ok("POST", `/v1/sandboxes/${running}/exec`, command);
   // Earlier alarms have fired by then: that of the start, and one that finds a sandbox already paused.
   await sleep(settleMs + idleTimeoutMs);
   await berth.counted();
@@ -225,7 +227,8 @@ async function waitUntilNoneRuns(berth: CountingBerth): Promise<void> {
 }
 
 async function createSandbox(berth: CountingBerth, body: object): Promise<string> {
-  const { id } = await berth.call<Sandbox>("POST", "/v1/sandboxes", { waitMs: 25_000, ...body });
+  const call = { waitMs: 25_000, ...body };
+  const { id } = await berth.http.json<Sandbox>("POST", "/v1/sandboxes", call);
   return id;
 }
 

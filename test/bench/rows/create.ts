@@ -3,93 +3,90 @@
  * directly in turns.
  */
 import { Berth } from "../berth.ts";
-import { agentCall, DirectEngine } from "../direct.ts";
-import { type Bench, type Figure, median, round, spread } from "../figure.ts";
+import { agentCall, DirectEngine, runDirectly } from "../direct.ts";
+import { type Bench, comparison, type Figure, inMs, spread, targetOf } from "../figure.ts";
+import { inTurns } from "../measure.ts";
 
 const medianMaxMs = 60;
 const p99MaxMs = 250;
 const warmUps = 5;
+
+type Times = Record<"created" | "responded" | "destroyed", number>;
 
 export async function create(bench: Bench): Promise<Figure[]> {
   const berth = await Berth.start(bench);
   const engine = await DirectEngine.start(bench);
   const call = JSON.stringify({ command: "true" });
   const agentRequest = agentCall({ command: "true" });
-
-  const throughBerth = async () => {
-    const startedAt = performance.now();
-    const id = await berth.create(0);
-    const created = performance.now();
-    const { exitCode } = await berth.exec(id, call);
-    const responded = performance.now();
-    if (exitCode !== 0) throw new Error(`the first command ended with ${exitCode}`);
-    await berth.destroy(id);
-    return { created: created - startedAt, responded: responded - startedAt, ended: ms(responded) };
-  };
-  const directly = async () => {
-    const startedAt = performance.now();
-    const sandbox = await engine.create();
-    const created = performance.now();
-    const { exitCode } = await sandbox.exec(agentRequest);
-    const responded = performance.now();
-    if (exitCode !== 0) throw new Error(`the first command ended with ${exitCode}`);
-    await engine.destroy(sandbox);
-    return { created: created - startedAt, responded: responded - startedAt, ended: ms(responded) };
-  };
-
-  for (let index = 0; index < warmUps; index += 1) {
-    await throughBerth();
-    await directly();
-  }
-  const rounds = bench.isShort ? 20 : 200;
-  const through: Awaited<ReturnType<typeof throughBerth>>[] = [];
-  const direct: typeof through = [];
-  for (let index = 0; index < rounds; index += 1) {
-    bench.progress.of(index, rounds, "round");
-    through.push(await throughBerth());
-    direct.push(await directly());
-  }
-  const responded = spread(through.map((it) => it.responded));
-  const directAnswered = spread(direct.map((it) => it.responded));
-  const raw = {
-    berth: {
-      created: spread(through.map((it) => it.created)),
-      responded,
-      destroyed: spread(through.map((it) => it.ended)),
+  const times = await inTurns(
+    bench,
+    "round",
+    { turns: bench.isShort ? 20 : 200, warmUps },
+    {
+      berth: () =>
+        timesOfLife({
+          create: () => berth.create(0),
+          use: (id) => berth.run(id, call),
+          destroy: (id) => berth.destroy(id),
+        }),
+      engine: () =>
+        timesOfLife({
+          create: () => engine.create(),
+          use: (sandbox) => runDirectly(sandbox, agentRequest),
+          destroy: (sandbox) => engine.destroy(sandbox),
+        }),
     },
-    engine: {
-      started: spread(direct.map((it) => it.created)),
-      responded: directAnswered,
-      destroyed: spread(direct.map((it) => it.ended)),
-    },
-  };
-  const judged = (met: boolean) => (bench.isShort ? {} : { met });
+  );
+  const responded = times.berth.map((sample) => sample.responded);
+  const direct = times.engine.map((sample) => sample.responded);
+  const { median, p99 } = spread(responded);
   return [
     {
       row: "create to response of first exec: median",
-      measured: `${responded.median.toFixed(1)} ms`,
-      target: `≤ ${medianMaxMs} ms`,
-      ...judged(responded.median <= medianMaxMs),
-      raw,
+      measured: inMs(1)(median),
+      ...targetOf(bench, median, medianMaxMs, "ms"),
+      raw: { berth: spreads(times.berth), engine: spreads(times.engine) },
     },
     {
       row: "create to response of first exec: p99",
-      measured: `${responded.p99.toFixed(1)} ms`,
-      target: `≤ ${p99MaxMs} ms`,
-      ...judged(responded.p99 <= p99MaxMs),
-      raw: { responded },
+      measured: inMs(1)(p99),
+      ...targetOf(bench, p99, p99MaxMs, "ms"),
+      raw: { responded: spread(responded) },
     },
-    {
-      row: "the same, against the engine called directly",
-      measured: `${responded.median.toFixed(1)} ms against ${directAnswered.median.toFixed(1)} ms`,
-      ratio: round(
-        median(through.map((it) => it.responded)) / median(direct.map((it) => it.responded)),
-      ),
-      raw: {},
-    },
+    comparison(
+      "the same, against the engine called directly",
+      { berth: responded, engine: direct },
+      { format: inMs(1) },
+    ),
   ];
 }
 
-function ms(since: number): number {
-  return performance.now() - since;
+async function timesOfLife<Sandbox>({
+  create,
+  use,
+  destroy,
+}: {
+  create: () => Promise<Sandbox>;
+  use: (sandbox: Sandbox) => Promise<void>;
+  destroy: (sandbox: Sandbox) => Promise<void>;
+}): Promise<Times> {
+  const startedAt = performance.now();
+  const sandbox = await create();
+  const createdAt = performance.now();
+  await use(sandbox);
+  const respondedAt = performance.now();
+  await destroy(sandbox);
+  return {
+    created: createdAt - startedAt,
+    responded: respondedAt - startedAt,
+    destroyed: performance.now() - respondedAt,
+  };
+}
+
+function spreads(times: Times[]) {
+  return {
+    created: spread(times.map(({ created }) => created)),
+    responded: spread(times.map(({ responded }) => responded)),
+    destroyed: spread(times.map(({ destroyed }) => destroyed)),
+  };
 }

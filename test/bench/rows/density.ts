@@ -3,8 +3,8 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Berth } from "../berth.ts";
-import { type Bench, type Figure, percentile, round, spread } from "../figure.ts";
-import { parallel } from "../http.ts";
+import { type Bench, type Figure, inMs, percentile, round, spread, targetOf } from "../figure.ts";
+import { parallel } from "../measure.ts";
 import {
   cpuSeconds,
   kernelBytes,
@@ -14,7 +14,7 @@ import {
 } from "../processes.ts";
 
 const MiB = 1024 * 1024;
-const bytesEachMax = 10 * MiB;
+const mebibytesEachMax = 10;
 const idlePercentMax = 3;
 const createAtOnce = 8;
 /**
@@ -46,13 +46,11 @@ export async function density(bench: Bench): Promise<Figure[]> {
   const endedMs = performance.now() - ending;
   const each = (before.available - after.available) / many;
   const byPart = partsOf(before, after, many);
-  const isShort = bench.isShort;
   return [
     {
       row: `${many} running sandboxes: memory each, in total`,
       measured: `${(each / MiB).toFixed(1)} MiB`,
-      target: `≤ ${bytesEachMax / MiB} MiB`,
-      ...(isShort ? {} : { met: each <= bytesEachMax }),
+      ...targetOf(bench, each / MiB, mebibytesEachMax, "MiB"),
       raw: { many, before, after, filledMs: round(filledMs) },
     },
     {
@@ -63,13 +61,12 @@ export async function density(bench: Bench): Promise<Figure[]> {
     {
       row: "… idle: share of one core",
       measured: `${idle.all.toFixed(2)} %`,
-      target: `≤ ${idlePercentMax} %`,
-      ...(isShort ? {} : { met: idle.all <= idlePercentMax }),
+      ...targetOf(bench, idle.all, idlePercentMax, "%"),
       raw: idle,
     },
     {
       row: `… exec on ${sample.length} of them: median, p99`,
-      measured: `${percentile(times, 50).toFixed(1)} ms, ${percentile(times, 99).toFixed(1)} ms`,
+      measured: [50, 99].map((percent) => inMs(1)(percentile(times, percent))).join(", "),
       target: "all respond",
       met: times.length === sample.length,
       raw: spread(times),
@@ -122,8 +119,7 @@ async function fill(bench: Bench, berth: Berth, many: number): Promise<string[]>
   let done = 0;
   return parallel(many, createAtOnce, async () => {
     const id = await berth.create();
-    const { exitCode } = await berth.exec(id, call);
-    if (exitCode !== 0) throw new Error(`the command ended with ${exitCode}`);
+    await berth.run(id, call);
     done += 1;
     bench.progress.of(done, many, "sandbox");
     return id;
@@ -150,7 +146,7 @@ async function responseTimes(berth: Berth, ids: string[]): Promise<number[]> {
   const times: number[] = [];
   for (const [index, id] of ids.entries()) {
     const startedAt = performance.now();
-    const { stdout } = await berth.exec(id, JSON.stringify({ command: `echo ${index}` }));
+    const { stdout } = await berth.exec(id, { command: `echo ${index}` });
     if (stdout === `${index}\n`) times.push(performance.now() - startedAt);
   }
   return times;

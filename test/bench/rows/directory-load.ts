@@ -6,7 +6,7 @@ import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { Berth } from "../berth.ts";
 import { type Bench, type Figure, median, round } from "../figure.ts";
-import { parallel } from "../http.ts";
+import { inTurns, parallel } from "../measure.ts";
 import { cpuSeconds } from "../processes.ts";
 
 const clients = [1, 16, 64] as const;
@@ -19,74 +19,61 @@ const shortBlockMs = 200;
 const createsMax = 300;
 const syncs = 50;
 
-type Call = { what: string; max: number; send(berth: Berth, index: number): Promise<void> };
+type Call = { what: string; max?: number; send(berth: Berth, index: number): Promise<string> };
 type Block = { perSecond: number; cpuMs: number };
 
 const sandboxes = "/v1/sandboxes";
-const unscoped = { start: false };
 
 function callsOn(ids: string[]): Call[] {
   return [
-    { what: "health", max: Infinity, send: (berth) => expectOk(berth, "GET", "/health") },
+    { what: "health", send: ({ http }) => http.ok("GET", "/health") },
     {
       what: "get",
-      max: Infinity,
-      send: (berth, index) => expectOk(berth, "GET", `${sandboxes}/${ids[index % scopes]}`),
+      send: ({ http }, index) => http.ok("GET", `${sandboxes}/${ids[index % scopes]}`),
     },
-    {
-      what: "find",
-      max: Infinity,
-      send: (berth, index) => expectOk(berth, "POST", sandboxes, scopedBody(index)),
-    },
-    {
-      what: "list",
-      max: Infinity,
-      send: (berth) => expectOk(berth, "GET", `${sandboxes}?limit=${page}`),
-    },
+    { what: "find", send: ({ http }, index) => http.ok("POST", sandboxes, scopedBody(index)) },
+    { what: "list", send: ({ http }) => http.ok("GET", `${sandboxes}?limit=${page}`) },
     {
       what: "create",
       max: createsMax,
-      send: (berth) => expectOk(berth, "POST", sandboxes, unscoped),
+      send: ({ http }) => http.ok("POST", sandboxes, { start: false }),
     },
   ];
 }
 
 export async function directoryLoad(bench: Bench): Promise<Figure[]> {
-  const rounds = bench.isShort ? 1 : 3;
   const ms = bench.isShort ? shortBlockMs : blockMs;
   const berth = await Berth.start(bench);
-  const ids = await parallel(scopes, 16, (index) => createSandbox(berth, scopedBody(index)));
+  const ids = await parallel(scopes, 16, async (index) => {
+    const { id } = await berth.http.json<{ id: string }>("POST", sandboxes, scopedBody(index));
+    return id;
+  });
   const calls = callsOn(ids);
   const syncMs = measureSyncs(berth.data);
-  const blocks = new Map<string, Block[]>();
-  // The calls take turns, so that other load on the machine affects all of them.
-  for (let round = 0; round < rounds; round += 1) {
-    for (const concurrency of clients) {
-      for (const { what, max, send } of calls) {
-        bench.progress.say(`${what}, ${concurrency} at once`);
-        const name = `${what} ${concurrency}`;
-        const block = await measureBlock(berth, { ms, max, concurrency, send });
-        blocks.set(name, [...(blocks.get(name) ?? []), block]);
-      }
-    }
-  }
-  const medianOf = (what: string, concurrency: number, key: keyof Block) =>
-    median((blocks.get(`${what} ${concurrency}`) ?? []).map((block) => block[key]));
+  const actions = clients.flatMap((concurrency) =>
+    calls.map((call) => [
+      `${call.what} ${concurrency}`,
+      () => measureBlock(berth, call, { ms, concurrency }),
+    ]),
+  );
+  const blocks: Record<string, Block[]> = await inTurns(
+    bench,
+    "blocks of calls, turn",
+    { turns: bench.isShort ? 1 : 3 },
+    Object.fromEntries(actions) as Record<string, () => Promise<Block>>,
+  );
+  const medianOf = (name: string, key: keyof Block) =>
+    median((blocks[name] ?? []).map((block) => block[key]));
   const figures = calls.slice(1).flatMap(({ what }) =>
     clients.map((concurrency): Figure => {
-      const [own, health] = [what, "health"].map((name) =>
-        medianOf(name, concurrency, "perSecond"),
-      );
-      const ratio = (own ?? 0) / (health ?? 0);
-      const cpuMs = round(medianOf(what, concurrency, "cpuMs"), 2);
+      const [own, other] = [`${what} ${concurrency}`, `health ${concurrency}`];
+      const [rate, health] = [medianOf(own, "perSecond"), medianOf(other, "perSecond")];
+      const cpuMs = round(medianOf(own, "cpuMs"), 2);
       return {
         row: `${names[what]}, ${concurrency} at once, against GET /health`,
-        measured: `${own?.toFixed(0)}/s against ${health?.toFixed(0)}/s; ${cpuMs} ms of workerd each`,
-        ratio: round(ratio),
-        raw: {
-          blocks: blocks.get(`${what} ${concurrency}`),
-          health: blocks.get(`health ${concurrency}`),
-        },
+        measured: `${rate.toFixed(0)}/s against ${health.toFixed(0)}/s; ${cpuMs} ms of workerd each`,
+        ratio: round(rate / health),
+        raw: { blocks: blocks[own], health: blocks[other] },
       };
     }),
   );
@@ -104,12 +91,8 @@ const names: Record<string, string> = {
 
 async function measureBlock(
   berth: Berth,
-  {
-    ms,
-    max,
-    concurrency,
-    send,
-  }: { ms: number; max: number; concurrency: number; send: Call["send"] },
+  { send, max = Number.POSITIVE_INFINITY }: Call,
+  { ms, concurrency }: { ms: number; concurrency: number },
 ): Promise<Block> {
   const cpu = () => cpuSeconds([berth.workerd]).get(berth.workerd) ?? 0;
   const [cpuBefore, startedAt] = [cpu(), performance.now()];
@@ -136,16 +119,4 @@ function measureSyncs(folder: string): number[] {
 
 function scopedBody(index: number): object {
   return { start: false, scope: { repo: "github.com/bench/load", branch: `b${index % scopes}` } };
-}
-
-async function createSandbox(berth: Berth, body: object): Promise<string> {
-  const { status, text } = await berth.http.call("POST", sandboxes, JSON.stringify(body));
-  if (status >= 300) throw new Error(`create returned ${status}: ${text}`);
-  return (JSON.parse(text) as { id: string }).id;
-}
-
-async function expectOk(berth: Berth, method: string, path: string, body?: object): Promise<void> {
-  const text = body === undefined ? undefined : JSON.stringify(body);
-  const { status } = await berth.http.call(method, path, text);
-  if (status >= 300) throw new Error(`${method} ${path} returned ${status}`);
 }

@@ -5,7 +5,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { Berth } from "../berth.ts";
 import { type Bench, type Figure, round } from "../figure.ts";
-import { parallel } from "../http.ts";
+import { parallel } from "../measure.ts";
 import { openBelow, residentBytes } from "../processes.ts";
 
 const concurrency = 16;

@@ -1,15 +1,18 @@
 /**
  * Measures the lease: cycles per second over HTTP and by RPC, and the time of a hand-over.
  */
-import { setTimeout as sleep } from "node:timers/promises";
-import type { LeaseGranted, LeaseView } from "../../../src/protocol/lease.ts";
 import { startSecondWorker } from "../../system/api/second-worker.ts";
 import { Berth } from "../berth.ts";
-import { type Bench, type Figure, median, percentile, round, spread } from "../figure.ts";
-import { parallel } from "../http.ts";
+import { type Bench, type Figure, inMs, rateFigure, spread } from "../figure.ts";
+import {
+  berthLock,
+  lockClients as clients,
+  cyclesPerSecond,
+  handOverTimes,
+  type Lock,
+  lockWaiters,
+} from "../lock.ts";
 
-const clients = 16;
-const waiters = 50;
 const httpPerSecondMin = 500;
 const rpcPerSecondMin = 1000;
 const handOverMsMax = 5;
@@ -38,51 +41,31 @@ export default {
 
 export async function lease(bench: Bench): Promise<Figure[]> {
   const berth = await Berth.start(bench);
-  const id = await berth.create();
-  return [await overHttp(bench, berth, id), await handOver(bench, berth, id), await byRpc(bench)];
+  const lock = berthLock(berth.http, await berth.create());
+  return [await overHttp(bench, lock), await handOver(bench, lock), await byRpc(bench)];
 }
 
-async function overHttp(bench: Bench, berth: Berth, id: string): Promise<Figure> {
-  const cycles = bench.isShort ? 400 : 4000;
+async function overHttp(bench: Bench, lock: Lock): Promise<Figure> {
   bench.progress.say(`${clients} clients take turns over HTTP`);
-  await parallel(clients * 5, clients, (index) => cycle(berth, id, `client ${index % clients}`));
-  const startedAt = performance.now();
-  await parallel(cycles, clients, (index) => cycle(berth, id, `client ${index % clients}`));
-  const perSecond = (cycles * 1000) / (performance.now() - startedAt);
-  return {
-    row: `lease acquire + release, ${clients} clients waiting, HTTP`,
-    measured: `${perSecond.toFixed(0)}/s`,
-    target: `≥ ${httpPerSecondMin}/s`,
-    met: perSecond >= httpPerSecondMin,
-    raw: { cycles, perSecond: round(perSecond, 1) },
-  };
+  await cyclesPerSecond(lock, clients * 5);
+  const perSecond = await cyclesPerSecond(lock, bench.isShort ? 400 : 4000);
+  const row = `lease acquire + release, ${clients} clients waiting, HTTP`;
+  return rateFigure(row, perSecond, httpPerSecondMin);
 }
 
-/** From sending the release until the next waiter receives its grant. */
-async function handOver(bench: Bench, berth: Berth, id: string): Promise<Figure> {
+async function handOver(bench: Bench, lock: Lock): Promise<Figure> {
   const rounds = bench.isShort ? 2 : 6;
   const samples: number[] = [];
   for (let round = 0; round < rounds; round++) {
-    bench.progress.of(round, rounds, `${waiters} wait, round`);
-    let released = 0;
-    const first = await acquire(berth, id, "first");
-    const queue = Array.from({ length: waiters }, async (_, n) => {
-      const { token } = await acquire(berth, id, `waiter ${n}`);
-      samples.push(performance.now() - released);
-      released = performance.now();
-      await release(berth, id, token);
-    });
-    while ((await getLease(berth, id)).waiterCount < waiters) await sleep(5);
-    released = performance.now();
-    await release(berth, id, first.token);
-    await Promise.all(queue);
+    bench.progress.of(round, rounds, `${lockWaiters} wait, round`);
+    samples.push(...(await handOverTimes(lock)));
   }
-  const ms = median(samples);
+  const { median, p99 } = spread(samples);
   return {
-    row: `lease hand-over, ${waiters} waiting: median`,
-    measured: `${ms.toFixed(2)} ms (p99 ${percentile(samples, 99).toFixed(2)} ms)`,
+    row: `lease hand-over, ${lockWaiters} waiting: median`,
+    measured: `${inMs(2)(median)} (p99 ${inMs(2)(p99)})`,
     target: `≤ ${handOverMsMax} ms`,
-    met: ms <= handOverMsMax,
+    met: median <= handOverMsMax,
     raw: spread(samples),
   };
 }
@@ -91,44 +74,10 @@ async function byRpc(bench: Bench): Promise<Figure> {
   const cycles = bench.isShort ? 500 : 5000;
   bench.progress.say(`${clients} clients take turns by RPC`);
   const worker = await startSecondWorker(callerSource);
-  bench.ends(async () => {
-    await worker[Symbol.asyncDispose]();
-    return [];
-  });
+  bench.closes(() => worker[Symbol.asyncDispose]());
   await worker.send({ cycles: 200, clients });
   const { value, thrown } = await worker.send({ cycles, clients });
   if (value === undefined) throw new Error(`by RPC: ${JSON.stringify(thrown)}`);
-  const perSecond = (cycles * 1000) / Number(value.ms);
-  return {
-    row: `lease acquire + release, ${clients} clients waiting, RPC`,
-    measured: `${perSecond.toFixed(0)}/s`,
-    target: `≥ ${rpcPerSecondMin}/s`,
-    met: perSecond >= rpcPerSecondMin,
-    raw: { cycles, perSecond: round(perSecond, 1) },
-  };
-}
-
-async function cycle(berth: Berth, id: string, holder: string): Promise<void> {
-  const { token } = await acquire(berth, id, holder);
-  await release(berth, id, token);
-}
-
-async function acquire(berth: Berth, id: string, holder: string): Promise<LeaseGranted> {
-  const body = JSON.stringify({ holder, waitMs: 25_000 });
-  const { status, text } = await berth.http.call("POST", `/v1/sandboxes/${id}/lease`, body);
-  if (status !== 201) throw new Error(`acquire returned ${status}: ${text}`);
-  return JSON.parse(text) as LeaseGranted;
-}
-
-async function release(berth: Berth, id: string, token: string): Promise<void> {
-  const path = `/v1/sandboxes/${id}/lease`;
-  const { status, text } = await berth.http.call("DELETE", path, undefined, {
-    "berth-lease": token,
-  });
-  if (status !== 200) throw new Error(`release returned ${status}: ${text}`);
-}
-
-async function getLease(berth: Berth, id: string): Promise<LeaseView> {
-  const { text } = await berth.http.call("GET", `/v1/sandboxes/${id}/lease`);
-  return JSON.parse(text) as LeaseView;
+  const row = `lease acquire + release, ${clients} clients waiting, RPC`;
+  return rateFigure(row, (cycles * 1000) / Number(value.ms), rpcPerSecondMin);
 }

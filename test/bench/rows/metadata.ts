@@ -6,8 +6,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Berth } from "../berth.ts";
-import { type Bench, type Figure, round } from "../figure.ts";
-import { parallel } from "../http.ts";
+import { type Bench, type Figure, rateFigure } from "../figure.ts";
+import { parallel, rateOf } from "../measure.ts";
 
 const clients = 16;
 const patchPerSecondMin = 1500;
@@ -19,22 +19,20 @@ export async function metadata(bench: Bench): Promise<Figure[]> {
   const path = `/v1/sandboxes/${id}`;
   const count = bench.isShort ? 1000 : 8000;
   const patch = (index: number) =>
-    expect200(
-      berth.http.call(
-        "PATCH",
-        `${path}/metadata`,
-        JSON.stringify({ [`k${index % 60}`]: `v${index}` }),
-      ),
-    );
-  const get = () => expect200(berth.http.call("GET", path));
+    berth.http.ok("PATCH", `${path}/metadata`, { [`k${index % 60}`]: `v${index}` });
+  const get = () => berth.http.ok("GET", path);
   const exec = () => berth.exec(id, '{"command":"true"}');
   await parallel(500, clients, patch);
   const patched = await rate(bench, berth, "changes of metadata", count, patch);
   const got = await rate(bench, berth, "reads of the state", count, get);
   const ran = await rate(bench, berth, "commands", Math.ceil(count / 8), exec);
   return [
-    figure(`metadata PATCH, one sandbox, ${clients} clients`, patched, patchPerSecondMin),
-    figure(`GET of a sandbox, ${clients} clients`, got, getPerSecondMin),
+    rateFigure(
+      `metadata PATCH, one sandbox, ${clients} clients`,
+      patched.perSecond,
+      patchPerSecondMin,
+    ),
+    rateFigure(`GET of a sandbox, ${clients} clients`, got.perSecond, getPerSecondMin),
     {
       row: "written to disk per PATCH, GET, exec",
       measured: [patched, got, ran].map(({ bytes }) => `${bytes.toFixed(0)} B`).join(", "),
@@ -55,20 +53,8 @@ async function rate(
 ): Promise<Rate> {
   bench.progress.say(`${count} ${what}`);
   const written = bytesWritten(berth);
-  const startedAt = performance.now();
-  await parallel(count, clients, work);
-  const perSecond = (count * 1000) / (performance.now() - startedAt);
+  const perSecond = await rateOf(count, clients, work);
   return { perSecond, bytes: (bytesWritten(berth) - written) / count };
-}
-
-function figure(row: string, { perSecond }: Rate, min: number): Figure {
-  return {
-    row,
-    measured: `${perSecond.toFixed(0)}/s`,
-    target: `≥ ${min}/s`,
-    met: perSecond >= min,
-    raw: { perSecond: round(perSecond, 1) },
-  };
 }
 
 /** Each alarm of an object is a line in the log; an idle sandbox must add none before its next deadline. */
@@ -96,9 +82,4 @@ function logLines(berth: Berth): number {
 function bytesWritten(berth: Berth): number {
   const io = readFileSync(`/proc/${berth.workerd}/io`, "utf8");
   return Number(/^write_bytes: (\d+)$/m.exec(io)?.[1] ?? 0);
-}
-
-async function expect200(call: Promise<{ status: number; text: string }>): Promise<void> {
-  const { status, text } = await call;
-  if (status !== 200) throw new Error(`returned ${status}: ${text}`);
 }

@@ -5,10 +5,10 @@
 import { spawn } from "node:child_process";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Process } from "../../../src/protocol/process.ts";
-import { Berth } from "../berth.ts";
-import { DirectEngine } from "../direct.ts";
+import { startBothSides } from "../direct.ts";
 import { type Bench, type Figure, median, round } from "../figure.ts";
 import type { Http } from "../http.ts";
+import { inTurns, megabytesPerSecond } from "../measure.ts";
 import { privateBytes } from "../processes.ts";
 
 const agentMin = 300;
@@ -24,16 +24,13 @@ const logBytesMax = limits.processLogDefaultBytes;
 type Side = { http: Http; path: string; call: Record<string, unknown> };
 
 export async function output(bench: Bench): Promise<Figure[]> {
-  const berth = await Berth.start(bench);
-  const engine = await DirectEngine.start(bench);
-  const id = await berth.create();
-  const direct = await engine.create(4);
-  const through: Side = { http: berth.http, path: `/v1/sandboxes/${id}/processes`, call: {} };
+  const { berth, id, path, direct } = await startBothSides(bench, 4);
+  const through: Side = { http: berth.http, path: `${path}/processes`, call: {} };
   let calls = 0;
   const directSide = (): Side => {
     calls += 1;
     return {
-      http: direct.http,
+      http: direct,
       path: "/v1/processes",
       call: { id: `p${calls}-bench`, logBytesMax },
     };
@@ -43,16 +40,17 @@ export async function output(bench: Bench): Promise<Figure[]> {
   await followRate(through, bytes / 4);
   await followRate(directSide(), bytes / 4);
   const before = watched.map(privateBytes);
-  const rates: { agent: number[]; berth: number[]; pipe: number[] } = {
-    ...{ agent: [], berth: [], pipe: [] },
-  };
   const rounds = bench.isShort ? 3 : 7;
-  for (let round = 0; round < rounds; round += 1) {
-    bench.progress.of(round, rounds, "stream");
-    rates.pipe.push(await pipeRate(bytes));
-    rates.agent.push(await followRate(directSide(), bytes));
-    rates.berth.push(await followRate(through, bytes));
-  }
+  const rates = await inTurns(
+    bench,
+    "stream",
+    { turns: rounds },
+    {
+      pipe: () => pipeRate(bytes),
+      agent: () => followRate(directSide(), bytes),
+      berth: () => followRate(through, bytes),
+    },
+  );
   const grown = watched.map((pid, index) => privateBytes(pid) - (before[index] ?? 0));
   const pipe = median(rates.pipe);
   return [
@@ -87,28 +85,21 @@ function figure(
 /** Returns MB/s, from the request for the output to its last byte. The process waits for its reader. */
 async function followRate({ http, path, call }: Side, bytes: number): Promise<number> {
   const body = { argv: ["head", "-c", String(bytes), "/dev/zero"], onFull: "block", ...call };
-  const { status, text } = await http.call("POST", path, JSON.stringify(body));
-  if (status !== 201) throw new Error(`a process returned ${status}: ${text}`);
-  const { id } = JSON.parse(text) as Process;
-  const startedAt = performance.now();
-  let read = 0;
+  const { id } = await http.json<Process>("POST", path, body);
+  const logs = `${path}/${id}/logs?follow=1&stream=stdout`;
   const accept = { accept: "application/octet-stream" };
-  await http.stream(`${path}/${id}/logs?follow=1&stream=stdout`, accept, (chunk) => {
-    read += chunk.length;
-  });
-  const seconds = (performance.now() - startedAt) / 1000;
-  if (read !== bytes) throw new Error(`${read} bytes of ${bytes} arrived`);
+  const rate = await megabytesPerSecond(bytes, () => http.download(logs, bytes, accept));
   await http.call("DELETE", `${path}/${id}`);
-  return bytes / MB / seconds;
+  return rate;
 }
 
-async function pipeRate(bytes: number): Promise<number> {
-  const startedAt = performance.now();
-  const child = spawn("head", ["-c", String(bytes), "/dev/zero"], {
-    stdio: ["ignore", "pipe", "ignore"],
+function pipeRate(bytes: number): Promise<number> {
+  return megabytesPerSecond(bytes, async () => {
+    const child = spawn("head", ["-c", String(bytes), "/dev/zero"], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    let read = 0;
+    for await (const chunk of child.stdout) read += chunk.length;
+    if (read !== bytes) throw new Error(`${read} bytes of ${bytes} came through the pipe`);
   });
-  let read = 0;
-  for await (const chunk of child.stdout) read += chunk.length;
-  if (read !== bytes) throw new Error(`${read} bytes of ${bytes} came through the pipe`);
-  return bytes / MB / ((performance.now() - startedAt) / 1000);
 }

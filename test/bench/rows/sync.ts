@@ -3,13 +3,14 @@
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root, tools } from "../../../container/launch/paths.js";
 import { syncUp } from "../../../src/cli/sync/sync.ts";
 import { connect } from "../../../src/client/index.ts";
 import { Berth } from "../berth.ts";
-import { type Bench, type Figure, median, round, spread } from "../figure.ts";
+import { type Bench, type Figure, inMs, median, round, spread, targetOf } from "../figure.ts";
+import { inTurns, timed } from "../measure.ts";
 
 const files = 1000;
 const targetMs = 300;
@@ -19,63 +20,46 @@ export async function sync(bench: Bench): Promise<Figure[]> {
   const berth = await Berth.start(bench);
   const home = bench.folder();
   const checkout = checkoutIn(home);
+  const { key } = berth;
   const { url } = berth.http;
-  const key = readFileSync(join(berth.data, "key"), "utf8").trim();
   const env = { ...gitEnv(home), BERTH_URL: url, BERTH_KEY: key };
   const command = () => berthExec(checkout, env);
   const { sandbox: id, sync: first } = await command();
   if (first.sentBytes === 0) throw new Error("the checkout was not sent");
   const sandbox = connect({ url, key }).sandbox(id);
-  const times = { sync: [] as number[], command: [] as number[], trip: [] as number[] };
   const rounds = bench.isShort ? 5 : 30;
-  // The first round is a warm-up.
-  for (let index = -1; index < rounds; index += 1) {
-    bench.progress.of(index + 1, rounds, "round");
-    const trip = await measureMs(() => berth.exec(id, call));
-    const synced = await measureMs(async () => {
-      const { sentBytes } = await syncUp(sandbox, checkout);
-      if (sentBytes !== 0)
-        throw new Error(`${sentBytes} bytes were sent although nothing had changed`);
-    });
-    const commandMs = await measureMs(async () => {
-      const { sentBytes } = (await command()).sync;
-      if (sentBytes !== 0)
-        throw new Error(`${sentBytes} bytes were sent although nothing had changed`);
-    });
-    if (index < 0) continue;
-    times.trip.push(trip);
-    times.sync.push(synced);
-    times.command.push(commandMs);
-  }
-  const [trip, own, total] = [times.trip, times.sync, times.command].map(median) as [
-    number,
-    number,
-    number,
-  ];
+  const times = await inTurns(
+    bench,
+    "round",
+    { turns: rounds, warmUps: 1 },
+    {
+      trip: () => timed(() => berth.exec(id, call)),
+      sync: () => timed(async () => requireNothingSent(await syncUp(sandbox, checkout))),
+      command: () => timed(async () => requireNothingSent((await command()).sync)),
+    },
+  );
+  const [trip, own, total] = [median(times.trip), median(times.sync), median(times.command)];
   const raw = { rounds, files, sentBytes: 0 };
   const against = `${round(trip, 1)} ms for a bare exec`;
   return [
     {
       row: `sync of ${files} files, nothing changed: median`,
-      measured: `${own.toFixed(0)} ms, nothing sent; ${against}`,
-      target: `≤ ${targetMs} ms`,
+      measured: `${inMs(0)(own)}, nothing sent; ${against}`,
+      ...targetOf(bench, own, targetMs, "ms"),
       ratio: round(own / trip, 1),
-      ...(bench.isShort ? {} : { met: own <= targetMs }),
       raw: { ...raw, ms: spread(times.sync), tripMs: spread(times.trip) },
     },
     {
       row: "`berth exec -- true`, nothing changed: median, from start to end of the command",
-      measured: `${total.toFixed(0)} ms, nothing sent; ${against}`,
+      measured: `${inMs(0)(total)}, nothing sent; ${against}`,
       ratio: round(total / trip, 1),
       raw: { ...raw, ms: spread(times.command) },
     },
   ];
 }
 
-async function measureMs(work: () => Promise<unknown>): Promise<number> {
-  const startedAt = performance.now();
-  await work();
-  return performance.now() - startedAt;
+function requireNothingSent({ sentBytes }: { sentBytes: number }): void {
+  if (sentBytes !== 0) throw new Error(`${sentBytes} bytes were sent although nothing had changed`);
 }
 
 type ExecReport = { sandbox: string; sync: { sentBytes: number } };

@@ -4,42 +4,57 @@
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { startBarePty } from "../bare-pty.ts";
-import { Berth } from "../berth.ts";
-import { DirectEngine } from "../direct.ts";
-import { type Bench, type Figure, median, round, spread } from "../figure.ts";
-import type { Http } from "../http.ts";
-import { TerminalViewer } from "../terminal.ts";
+import { createInterface } from "node:readline";
+import { paths, tools } from "../../../container/launch/paths.js";
+import { startBothSides } from "../direct.ts";
+import { type Bench, comparison, type Figure, inMs, median, round, spread } from "../figure.ts";
+import { Http } from "../http.ts";
+import { inTurns, megabytesPerSecond } from "../measure.ts";
+import { echoArgv, key, TerminalViewer } from "../terminal.ts";
 
 const echoRatioMax = 2.5;
 const MB = 1_000_000;
 const floodBytes = 100 * MB;
-/** The kernel echoes lines shorter than 4,096 characters; the program itself prints nothing. */
-const echoes = ["sh", "-c", "cat >/dev/null"];
+/** The longest line that is typed. */
 const lineChars = 1000;
-const key = new Uint8Array([0x78]);
 const enter = new Uint8Array([0x0d]);
 const flood = `seq 1 99999999 | head -c ${floodBytes}`;
+const size = { cols: 80, rows: 24 };
+const endMs = 10_000;
 
 export async function terminals(bench: Bench): Promise<Figure[]> {
-  const berth = await Berth.start(bench);
-  const engine = await DirectEngine.start(bench);
-  const bare = await startBarePty(bench, echoes);
-  const id = await berth.create();
-  const direct = await engine.create(4);
-  const through = { http: berth.http, path: `/v1/sandboxes/${id}/terminals` };
-  const directSide = { http: direct.http, path: "/v1/terminals" };
+  const { berth, path, direct } = await startBothSides(bench, 4);
+  const bare = await startBarePty(bench, echoArgv);
+  const through = { http: berth.http, path: `${path}/terminals` };
+  const directSide = { http: direct, path: "/v1/terminals" };
   return [
     ...(await echo(bench, {
       bare: await TerminalViewer.open(bare, "/", false),
-      agent: await openTerminal(directSide, "echo", echoes, false),
-      plain: await openTerminal(through, "echo", echoes, false),
-      withFrames: await openTerminal(through, "echo", echoes, true),
+      agent: await openTerminal(directSide, "echo", echoArgv, false),
+      plain: await openTerminal(through, "echo", echoArgv, false),
+      withFrames: await openTerminal(through, "echo", echoArgv, true),
     })),
     await echoUnderFlood(bench, through),
     await floodRate(bench, "100 MB through a terminal, from the agent", directSide),
     await floodRate(bench, "100 MB through a terminal, through Berth", through),
   ];
+}
+
+/** Starts a bare PTY over a WebSocket (bare/pty.ts). */
+async function startBarePty(bench: Bench, argv: string[]): Promise<Http> {
+  const script = `${paths.root}/test/bench/bare/pty.ts`;
+  const child = spawn(tools.bun, [script, ...argv], { stdio: ["pipe", "pipe", "ignore"] });
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  bench.closes(async () => {
+    const timer = setTimeout(() => child.kill("SIGKILL"), endMs);
+    child.stdin.end();
+    await ended;
+    clearTimeout(timer);
+  });
+  for await (const line of createInterface({ input: child.stdout })) {
+    return new Http(`http://127.0.0.1:${line}`);
+  }
+  throw new Error("the bare PTY did not start");
 }
 
 type Side = { http: Http; path: string };
@@ -50,57 +65,43 @@ async function openTerminal(
   argv: string[],
   withFrames: boolean,
 ): Promise<TerminalViewer> {
-  const { status, text } = await http.call("POST", path, JSON.stringify({ id, argv, ...size }));
-  if (status !== 201 && status !== 200) throw new Error(`a terminal returned ${status}: ${text}`);
+  await http.ok("POST", path, { id, argv, ...size });
   return TerminalViewer.open(http, `${path}/${id}/connect`, withFrames);
 }
-
-const size = { cols: 80, rows: 24 };
 
 type Viewers = Record<"bare" | "agent" | "plain" | "withFrames", TerminalViewer>;
 
 async function echo(bench: Bench, viewers: Viewers): Promise<Figure[]> {
-  const blocks = bench.isShort ? 12 : 60;
-  const each = 25;
-  const names = Object.keys(viewers) as (keyof Viewers)[];
-  const samples = { bare: [], agent: [], plain: [], withFrames: [] } as Record<
-    keyof Viewers,
-    number[]
-  >;
-  let typed = 0;
-  for (const name of names)
-    for (let index = 0; index < 100; index += 1) await echoMs(viewers[name], key);
-  for (let block = 0; block < blocks; block += 1) {
-    bench.progress.of(block, blocks, "keystrokes, block");
-    for (const name of names) {
-      for (let index = 0; index < each; index += 1)
-        samples[name].push(await echoMs(viewers[name], key));
-    }
-    typed += each;
-    if (typed % lineChars === 0) for (const name of names) await echoMs(viewers[name], enter);
-  }
-  for (const name of names) await viewers[name].close();
-  return (["agent", "plain", "withFrames"] as const).map((name) => {
-    const ratio = median(samples[name]) / median(samples.bare);
-    const path = { agent: "the agent", plain: "Berth", withFrames: "Berth, with frames" }[name];
-    const [own, bare] = [median(samples[name]), median(samples.bare)];
-    return {
-      row: `echo of a keystroke through ${path}, against a bare PTY`,
-      measured: `${own.toFixed(2)} ms against ${bare.toFixed(2)} ms`,
-      ...(name === "agent" ? {} : { target: `≤ ${echoRatioMax} ×`, met: ratio <= echoRatioMax }),
-      ratio: round(ratio),
-      raw: { through: spread(samples[name]), bare: spread(samples.bare) },
+  const typingInto = (viewer: TerminalViewer) => {
+    let typed = 0;
+    return async () => {
+      if (++typed % lineChars === 0) await viewer.echoMs(enter, 0x0a);
+      return viewer.echoMs(key);
     };
-  });
-}
-
-async function echoMs(viewer: TerminalViewer, typed: Uint8Array<ArrayBuffer>): Promise<number> {
-  const startedAt = performance.now();
-  const last = typed === enter ? 0x0a : typed[0];
-  const echoed = viewer.seen((bytes) => bytes.at(-1) === last);
-  viewer.type(typed);
-  await echoed;
-  return performance.now() - startedAt;
+  };
+  const samples = await inTurns(
+    bench,
+    "keystrokes, block",
+    { turns: bench.isShort ? 12 : 60, each: 25, warmUps: 4 },
+    {
+      bare: typingInto(viewers.bare),
+      agent: typingInto(viewers.agent),
+      plain: typingInto(viewers.plain),
+      withFrames: typingInto(viewers.withFrames),
+    },
+  );
+  for (const viewer of Object.values(viewers)) await viewer.close();
+  const figure = (path: string, own: number[], judged: { ratioMax?: number }) =>
+    comparison(
+      `echo of a keystroke through ${path}, against a bare PTY`,
+      { through: own, bare: samples.bare },
+      judged,
+    );
+  return [
+    figure("the agent", samples.agent, {}),
+    figure("Berth", samples.plain, { ratioMax: echoRatioMax }),
+    figure("Berth, with frames", samples.withFrames, { ratioMax: echoRatioMax }),
+  ];
 }
 
 /** The program prints without end while the keys are typed; the kernel echoes them in between. */
@@ -126,7 +127,7 @@ async function echoUnderFlood(bench: Bench, side: Side): Promise<Figure> {
   await side.http.call("DELETE", `${side.path}/${id}`);
   return {
     row: "echo of a keystroke under a flood of output, through Berth: median",
-    measured: `${median(samples).toFixed(1)} ms`,
+    measured: inMs(1)(median(samples)),
     raw: { ms: spread(samples) },
   };
 }
@@ -146,15 +147,16 @@ async function floodRate(bench: Bench, row: string, side: Side): Promise<Figure>
     });
     const hash = createHash("sha256");
     let read = 0;
-    const startedAt = performance.now();
-    const received = viewer.seen((bytes) => {
-      hash.update(bytes);
-      read += bytes.length;
-      return read >= floodBytes;
-    });
-    viewer.type(key);
-    await received;
-    rates.push(floodBytes / MB / ((performance.now() - startedAt) / 1000));
+    const receiveAll = async () => {
+      const received = viewer.seen((bytes) => {
+        hash.update(bytes);
+        read += bytes.length;
+        return read >= floodBytes;
+      });
+      viewer.type(key);
+      await received;
+    };
+    rates.push(await megabytesPerSecond(floodBytes, receiveAll));
     if (hash.digest("hex") !== expected)
       throw new Error(`${row}: the output differs from what was written`);
     await viewer.closed;
