@@ -3,8 +3,7 @@ import { WebSocket } from "ws";
 import { type Berth, connect } from "../client/index.ts";
 import { Failure } from "./failure.ts";
 import { Interrupts } from "./interrupts.ts";
-import { Output } from "./output/output.ts";
-import { Progress } from "./output/progress.ts";
+import { Output, Progress } from "./output/output.ts";
 import { findServer, type Server } from "./server/find-server.ts";
 
 export type HostProcess = {

@@ -67,10 +67,11 @@ function toFailure(thrown: unknown, command: string): Failure {
     const { code, facts } = known;
     return new Failure(known.message, { code, facts, hint: hintFor(code, command) ?? known.hint });
   }
-  const system = systemError(thrown);
-  if (system !== undefined) {
-    const hint = hintForSystem(system.code, system.path);
-    return new Failure(messageOf(thrown), { code: "local_io", hint });
+  const { code, syscall, path }: Partial<NodeJS.ErrnoException> =
+    thrown instanceof Error ? thrown : {};
+  // An operation of this machine failed: not a bug in the command.
+  if (syscall !== undefined && code !== undefined) {
+    return new Failure(messageOf(thrown), { code: "local_io", hint: hintForSystem(code, path) });
   }
   return new Failure(messageOf(thrown), {
     code: "internal",
@@ -78,7 +79,6 @@ function toFailure(thrown: unknown, command: string): Failure {
   });
 }
 
-/** Where to find out how a command is called. */
 export function usageHint(command: string): string {
   return `Run \`${command} --help\` for usage.`;
 }
@@ -95,11 +95,4 @@ export function capitalise(text: string): string {
 function messageOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
   return process.env.BERTH_DEBUG === "1" ? (thrown.stack ?? thrown.message) : thrown.message;
-}
-
-/** An operation of this machine failed: not a bug in the command. */
-function systemError(thrown: unknown): { code: string; path: string | undefined } | undefined {
-  if (!(thrown instanceof Error)) return undefined;
-  const { code, syscall, path } = thrown as NodeJS.ErrnoException;
-  return syscall === undefined || code === undefined ? undefined : { code, path };
 }

@@ -24,7 +24,6 @@ function noProcess(what: string): never {
   });
 }
 
-/** Checked before anything is sent. */
 export function checkProcessName(name: string): string {
   if (!handlePattern.test(name)) throw invalidName(name, `it ${handleMessage}`);
   return name;

@@ -1,7 +1,4 @@
-/**
- * Finds the sandbox that a command is about: by id, or that of the checkout, created if necessary, and ready to use.
- * The server decides in one step; the local state only saves a lookup.
- */
+/** Finds or creates the sandbox that a command is about. The server decides; the local state only saves a lookup. */
 import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -170,7 +167,6 @@ async function findOrCreate(
   }
 }
 
-/** The current sandbox of a scope, as the list shows it. */
 async function findExisting(berth: Berth, scope: Required<Scope>): Promise<Sandbox | undefined> {
   const page = await berth.list({
     "scope.repo": scope.repo,

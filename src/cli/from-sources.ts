@@ -1,7 +1,4 @@
-/**
- * Runs the command from its sources, as this repository does, with Node's compile cache, because reading the sources
- * takes most of a short run. The package has the command as one file.
- */
+/** Runs the command from its sources with Node's compile cache, because reading them takes most of a short run. */
 import { enableCompileCache } from "node:module";
 import { join } from "node:path";
 

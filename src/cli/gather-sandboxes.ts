@@ -1,7 +1,4 @@
-/**
- * Joins what the server lists with the sandboxes recorded locally: one call, and one more for each recorded sandbox
- * that is not listed. Only a definite end removes a record; a failed call shows `unknown`.
- */
+/** Joins what the server lists with the sandboxes recorded locally; those that are not listed are looked up singly. */
 import type { Berth } from "../client/index.ts";
 import type { ListedSandbox, SandboxesInput } from "../protocol/directory.ts";
 import { asBerthError } from "../protocol/errors.ts";

@@ -63,7 +63,6 @@ export class Interrupts {
     return this.#forced.signal;
   }
 
-  /** The first interrupt, if there was one. */
   get first(): Interrupted | undefined {
     return this.requested.aborted ? (this.requested.reason as Interrupted) : undefined;
   }

@@ -2,7 +2,7 @@
 import tab from "@bomb.sh/tab/commander";
 import * as commander from "commander";
 import manifest from "../../package.json" with { type: "json" };
-import type { Option } from "./args/option.ts";
+import { flag, type Option } from "./args/option.ts";
 import type { Command } from "./command.ts";
 import { commands } from "./commands.ts";
 import { Context, type HostProcess } from "./context.ts";
@@ -14,12 +14,6 @@ type Invocation = {
   run(context: Context): Promise<number | undefined>;
   /** `berth plan add`. */
   commandName: string;
-};
-
-const jsonOption: Option<boolean> = {
-  flags: "--json",
-  about: "Print exactly one JSON document on stdout",
-  initial: false,
 };
 
 export async function runProgram(argv: string[], host: HostProcess): Promise<number> {
@@ -87,7 +81,7 @@ function makeProgram(choose: (invocation: Invocation) => void): commander.Comman
     .enablePositionalOptions()
     .helpCommand(false)
     .version(manifest.version, "-V, --version")
-    .configureHelp({ formatHelp: formatHelp });
+    .configureHelp({ formatHelp });
   for (const command of commands) program.addCommand(declare(program, command, "berth", choose));
   tab(program, { completionCommandName: "completion" });
   const completion = program.commands.find((command) => command.name() === "completion");
@@ -124,16 +118,21 @@ function declare(
   const words = `${before} ${command.name}`;
   const made = new commander.Command(command.name).copyInheritedSettings(parent);
   // Shells show the description in completions; the command's own help shows all of it.
-  made.summary(command.summary).description(toSentence(command));
-  made.configureHelp({ commandDescription: () => describe(command) });
+  const { summary, about } = command;
+  made.summary(summary).description(`${summary}.`);
+  made.configureHelp({
+    commandDescription: () => (about === undefined ? `${summary}.` : `${summary}. ${about}`),
+  });
   made.helpOption("-h, --help", "Show this help");
   for (const { form, about } of Object.values(command.args ?? {})) made.argument(form, about);
-  const json = { ...jsonOption, about: command.json ?? jsonOption.about };
-  const options = Object.entries({ ...command.options, json }).map(([key, option]) => ({
-    ...{ key, initial: option.initial },
-    option: toCommanderOption(option),
-  }));
-  for (const { option } of options) made.addOption(option);
+  const json = flag("--json", command.json ?? "Print exactly one JSON document on stdout");
+  const options = Object.entries({ ...command.options, json }).map(
+    ([key, { initial, ...form }]) => {
+      const option = toCommanderOption({ initial, ...form });
+      made.addOption(option);
+      return { key, name: option.attributeName(), initial };
+    },
+  );
   if (command.passThrough === true) made.passThroughOptions();
   // Commander would reject excess arguments of a command that also runs alone, before this code can name the unknown
   // subcommand.
@@ -147,17 +146,10 @@ function declare(
     const values = made.opts();
     const names = Object.keys(command.args ?? {});
     const args = Object.fromEntries(names.map((name, index) => [name, given[index]]));
-    const read = options.map(({ key, initial, option }) => [
-      key,
-      values[option.attributeName()] ?? initial,
-    ]);
+    const read = options.map(({ key, name, initial }) => [key, values[name] ?? initial]);
     const call = { args, options: Object.fromEntries(read) };
-    choose({
-      command: command,
-      commandName: words,
-      json: values.json === true,
-      run: (context) => command.run(context, call),
-    });
+    const run = (context: Context) => command.run(context, call);
+    choose({ command, commandName: words, json: values.json === true, run });
   });
   return made;
 }
@@ -169,27 +161,13 @@ function unknownCommand(family: string, name: string): Failure {
   });
 }
 
-function toCommanderOption({
-  flags,
-  about,
-  initial,
-  choices,
-  read,
-}: Option<unknown>): commander.Option {
+function toCommanderOption(declared: Option<unknown>): commander.Option {
+  const { flags, about, initial, choices, read } = declared;
   const option = new commander.Option(flags, about);
   // For help and completion; our own reader validates the value.
   if (choices !== undefined) option.choices(choices);
   if (read !== undefined) option.argParser((text, before) => read(text, before ?? initial));
   return option;
-}
-
-function toSentence({ summary }: Command): string {
-  return `${summary}.`;
-}
-
-function describe(command: Command): string {
-  const { about } = command;
-  return about === undefined ? toSentence(command) : `${toSentence(command)} ${about}`;
 }
 
 function formatExamples({ examples }: Command): string {

@@ -71,7 +71,6 @@ export const waitOption = seconds(
   { min: 0, max: 60 * 60 },
 );
 
-/** May be given several times. */
 export function repeatable(flags: string, about: string): Option<string[]> {
   return { flags, about, initial: [], read: (given, before) => [...before, given] };
 }

@@ -10,7 +10,6 @@ export const sandboxOptions = {
 
 export type SandboxOptions = { id: string | undefined; config: string | undefined };
 
-/** The options for `findSandbox`. */
 export function parseSandboxOptions({ id, config }: SandboxOptions): SandboxOptions {
   if (id !== undefined && config !== undefined) {
     throw new Failure("`--id` and `--config` cannot be combined.", {

@@ -1,7 +1,4 @@
-/**
- * Gives the user's own terminal to a remote program, raw keys and size included, and restores it however this command
- * ends, except after `kill -9`.
- */
+/** Gives the user's own terminal to a remote program, and restores it however this command ends (but `kill -9`). */
 import { ScreenModes } from "./screen-modes.ts";
 
 export type Size = { cols: number; rows: number };
@@ -51,7 +48,6 @@ export class LocalTerminal implements Disposable {
     this.#stdout.write(`\r\n${text}\r\n`);
   }
 
-  /** Gives the terminal back as it was. */
   restore(): void {
     if (!this.#isRaw) return;
     this.#isRaw = false;

@@ -1,8 +1,4 @@
-/**
- * Tracks which modes a remote program has switched on in the user's terminal, and switches them off again. Reads the
- * output as it passes and stores no more of it than an unfinished escape sequence.
- */
-
+/** Tracks which modes a remote program has switched on in the user's terminal, and switches them off again. */
 /** A chunk may end within a sequence. */
 const restBytesMax = 64;
 /** On by default: the cursor and line wrapping. */

@@ -6,7 +6,6 @@ import { noGit, runGit } from "./git.ts";
 import { normaliseRemote, readOrCreateId } from "./repo-id.ts";
 
 export type Checkout = {
-  /** The top folder of the checkout. */
   root: string;
   /** The working directory, and its path relative to the root: empty at the root. */
   folder: string;
@@ -55,7 +54,13 @@ export function findCheckout(cwd: string): Checkout | undefined {
   ]);
   if (!paths.ok) return failIfDistrusted(paths.stderr);
   const [bare, gitDir = "", commonDir = "", below = "", root, ...rest] = paths.stdout.split("\n");
-  if (rest.length > 1) throw lineBreakInPath(cwd);
+  // git prints each path on a line of its own.
+  if (rest.length > 1) {
+    throw new Failure(`${JSON.stringify(cwd)} has a line break in its name.`, {
+      hint: "Rename the folder: git cannot print such paths.",
+      code: "no_checkout",
+    });
+  }
   if (bare === "true" || root === undefined || root === "") return undefined;
   // The full name, because a short one is ambiguous next to a tag of that name.
   const head = outputLine(runGit(cwd, ["symbolic-ref", "--quiet", "HEAD"]));
@@ -84,14 +89,6 @@ function failIfDistrusted(stderr: string): undefined {
     });
   }
   return undefined;
-}
-
-/** git prints each path on a line of its own. */
-function lineBreakInPath(cwd: string): Failure {
-  return new Failure(`${JSON.stringify(cwd)} has a line break in its name.`, {
-    hint: "Rename the folder: git cannot print such paths.",
-    code: "no_checkout",
-  });
 }
 
 /** The id from the remote `origin`, or from the only remote. */

@@ -38,8 +38,8 @@ export const attachCommand = command({
     const end = await runSession(live, local, { signal, detaches: true });
     if (end.by === "aborted") throw end.reason;
     if (end.by === "exit") return toExitCode({ ...end, timedOut: false });
-    const again = terminal === "main" ? "berth attach" : `berth attach ${terminal}`;
-    output.info(`\nDetached; terminal ${terminal} continues. Come back with \`${again}\`.`);
+    const reattach = terminal === "main" ? "berth attach" : `berth attach ${terminal}`;
+    output.info(`\nDetached; terminal ${terminal} continues. Come back with \`${reattach}\`.`);
     return 0;
   },
 });

@@ -1,7 +1,4 @@
-/**
- * `berth list`: the sandboxes of the repository, or of this key. The local state only adds sandboxes that the server
- * does not list.
- */
+/** `berth list`: the sandboxes of the repository, or of this key. */
 import { stateNames } from "../../protocol/sandbox.ts";
 import { badOption, choice, flag, repeatable, text } from "../args/option.ts";
 import { findCheckout } from "../checkout/checkout.ts";

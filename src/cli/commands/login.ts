@@ -1,14 +1,10 @@
-/**
- * `berth login`: stores the server's address and key for this user once they are known to work. The key is read from
- * standard input or typed unseen, never from an argument.
- */
+/** `berth login`: stores the server's address and a working key, which is read from standard input or typed unseen. */
 import { connect } from "../../client/index.ts";
 import { flag, text } from "../args/option.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
-import { removeCredentials, storeCredentials } from "../server/credentials.ts";
-import { checkUrl, localUrl } from "../server/find-server.ts";
+import { checkUrl, localUrl, removeCredentials, storeCredentials } from "../server/find-server.ts";
 
 export const loginCommand = command({
   name: "login",

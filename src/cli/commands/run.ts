@@ -1,7 +1,4 @@
-/**
- * `berth run`: starts a command in the background under a name, and says when it is ready. See run/run.ts for the lease
- * and the checkout, run/start-background.ts for the wait.
- */
+/** `berth run`: starts a command in the background under a name, and says when it is ready. */
 import type { SandboxHandle } from "../../client/index.ts";
 import {
   badOption,

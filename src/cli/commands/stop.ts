@@ -14,6 +14,9 @@ import { hintFor } from "../hints.ts";
 import { listAll, mapConcurrently } from "../list-all.ts";
 import { LocalState } from "../state/local-state.ts";
 
+const waitMs = 30_000;
+const pollMs = 250;
+
 type StoppedSandbox = { id: string; wasRunning: boolean; state: string };
 type FailedStop = {
   id: string;
@@ -119,9 +122,6 @@ function printResults({ output, json }: Context, ended: (StoppedSandbox | Failed
     }
   }
 }
-
-const waitMs = 30_000;
-const pollMs = 250;
 
 /** Resolves to the sandbox after at most 30 s, destroyed or not. */
 async function waitUntilDestroyed(sandbox: SandboxHandle, view: Sandbox): Promise<Sandbox> {

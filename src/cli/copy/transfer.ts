@@ -117,7 +117,6 @@ export async function upload(
   return { bytes, to: `:${target}` };
 }
 
-/** Undefined if it does not exist. */
 async function statIfExists(sandbox: SandboxHandle, path: string): Promise<FileView | undefined> {
   try {
     return await sandbox.stat(path);

@@ -1,7 +1,4 @@
-/**
- * Explains how a command lost its lease, and who took it. The connection only gives the reason; the sandbox's events
- * say who.
- */
+/** Explains how a command lost its lease: the connection gives the reason, the sandbox's events say who took it. */
 import type { SandboxHandle } from "../../client/index.ts";
 import { asBerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -1,10 +1,12 @@
-/**
- * Waits in the queue of the commands that share a lease on this machine (lease-queue.ts). If nobody serves the queue
- * any more, the lease has ended too, and calls report that.
- */
+/** Waits in the queue of the commands that share a lease. If nobody serves it any more, the lease has ended too. */
 import { connect } from "node:net";
 import { BerthError } from "../../protocol/errors.ts";
-import type { LeasedWork, QueueMessage, QueueUpdate } from "./lease-queue.ts";
+import {
+  type LeasedWork,
+  type QueueMessage,
+  type QueueUpdate,
+  readMessages,
+} from "./lease-queue.ts";
 
 type QueueOptions = {
   name: string;
@@ -13,7 +15,7 @@ type QueueOptions = {
   waitMs: number;
 };
 
-export type SharedLeaseTurn = {
+type SharedLeaseTurn = {
   /** Registers work that is ended if this process dies. */
   registerWork(work: LeasedWork): void;
   end(): void;
@@ -29,7 +31,6 @@ export function joinLeaseQueue(
   return new Promise((resolve, reject) => {
     const socket = connect(path);
     let timer: NodeJS.Timeout | undefined;
-    let buffered = "";
     const send = (message: QueueMessage) => socket.write(`${JSON.stringify(message)}\n`);
     const settle = () => {
       clearTimeout(timer);
@@ -57,13 +58,7 @@ export function joinLeaseQueue(
       timer ??= setTimeout(() => fail(queueTimeout(update.holder)), waitMs);
       onQueued(update.position, update.holder);
     };
-    socket.setEncoding("utf8").on("data", (more: string) => {
-      const lines = (buffered + more).split("\n");
-      buffered = lines.pop() ?? "";
-      for (const line of lines) handleUpdate(JSON.parse(line) as QueueUpdate);
-    });
-    // `close` follows.
-    socket.on("error", () => {});
+    readMessages<QueueUpdate>(socket, handleUpdate);
     socket.once("close", () => {
       settle();
       resolve(unservedTurn);

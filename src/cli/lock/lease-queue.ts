@@ -21,6 +21,23 @@ export type QueueUpdate = { position: number; holder: string } | { go: true };
 const pathCharsMax = 100;
 const messageCharsMax = 4096;
 
+/** Reads one JSON document per line. What sends something else is not one of our commands. */
+export function readMessages<Message>(socket: Socket, handle: (message: Message) => void): void {
+  let buffered = "";
+  socket.setEncoding("utf8").on("data", (more: string) => {
+    const lines = (buffered + more).split("\n");
+    buffered = lines.pop() ?? "";
+    if (buffered.length > messageCharsMax) socket.destroy();
+    try {
+      for (const line of lines) handle(JSON.parse(line));
+    } catch {
+      socket.destroy();
+    }
+  });
+  // `close` follows.
+  socket.on("error", () => {});
+}
+
 type QueuedCommand = { socket: Socket; name: string; work: LeasedWork[]; isDone: boolean };
 type EndOrphans = (work: LeasedWork[]) => Promise<void>;
 
@@ -60,20 +77,7 @@ export class LeaseQueue implements Disposable {
   #accept(socket: Socket): void {
     this.#sockets.add(socket);
     const command: QueuedCommand = { socket, name: "", work: [], isDone: false };
-    let buffered = "";
-    socket.setEncoding("utf8").on("data", (more: string) => {
-      const lines = (buffered + more).split("\n");
-      buffered = lines.pop() ?? "";
-      if (buffered.length > messageCharsMax) socket.destroy();
-      try {
-        for (const line of lines) this.#handleMessage(command, JSON.parse(line) as QueueMessage);
-      } catch {
-        // Not one of our commands.
-        socket.destroy();
-      }
-    });
-    // `close` follows.
-    socket.on("error", () => {});
+    readMessages<QueueMessage>(socket, (message) => this.#handleMessage(command, message));
     socket.once("close", () => void this.#leave(command));
   }
 

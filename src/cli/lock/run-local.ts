@@ -1,7 +1,4 @@
-/**
- * Runs a local command under a lease: its environment, signals and exit code. The token is passed by the environment
- * only, because other users can see arguments.
- */
+/** Runs a local command under a lease. The token is passed by the environment only: other users can see arguments. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import type { SandboxHandle } from "../../client/index.ts";

@@ -14,7 +14,6 @@ export function formatAge(since: string): string {
 
 const sizeUnits = ["B", "kB", "MB", "GB", "TB"];
 
-/** Three digits and a unit. */
 export function formatSize(bytes: number): string {
   let value = bytes;
   let unit = 0;

@@ -1,8 +1,6 @@
-/**
- * The output channels of a command: results on stdout, messages on stderr. Colours only go to a terminal, and not if
- * NO_COLOR is set.
- */
+/** The output of a command: results on stdout, messages and progress on stderr, colours only on a terminal. */
 import { styleText } from "node:util";
+import yoctoSpinner from "yocto-spinner";
 import { type Column, formatTable } from "./table.ts";
 
 type Sink = { write(text: string | Uint8Array): unknown; isTTY?: boolean; columns?: number };
@@ -36,7 +34,6 @@ export class Output {
     for (const line of formatTable(columns, rows, this.stdout.columns)) this.print(line);
   }
 
-  /** Whether a document was printed. */
   get hasDocument(): boolean {
     return this.#hasDocument;
   }
@@ -47,7 +44,6 @@ export class Output {
     this.stdout.write(`${JSON.stringify(value)}\n`);
   }
 
-  /** Prints a message on stderr. */
   info(text: string): void {
     this.stderr.write(`${text}\n`);
   }
@@ -68,5 +64,43 @@ export class Output {
   #paint(colour: "red" | "yellow" | "cyan", text: string): string {
     if (this.#plain || this.stderr.isTTY !== true) return text;
     return styleText(colour, text, { validateStream: false });
+  }
+}
+
+/** A wait shorter than this shows nothing. */
+const showAfterMs = 150;
+
+export class Progress {
+  readonly #show: boolean;
+  #text = "";
+  #spinner: ReturnType<typeof yoctoSpinner> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(show: boolean) {
+    this.#show = show;
+  }
+
+  /** Shows what the command waits for now, in place of the previous text. */
+  show(text: string): void {
+    if (!this.#show) return;
+    this.#text = text;
+    if (this.#spinner !== undefined) this.#spinner.text = text;
+    this.#timer ??= setTimeout(() => this.#begin(), showAfterMs);
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#spinner?.stop();
+    this.#spinner = undefined;
+  }
+
+  #begin(): void {
+    const spinner = yoctoSpinner({
+      text: this.#text,
+      stream: process.stderr,
+      handleSignals: false,
+    });
+    this.#spinner = spinner.start();
   }
 }

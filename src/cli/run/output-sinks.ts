@@ -1,7 +1,4 @@
-/**
- * Where the output of a remote command goes: to this command's streams, or captured for `--json`. A write waits until
- * there is room.
- */
+/** Where the output of a remote command goes: to this command's streams, or captured for `--json`. */
 import { isUtf8 } from "node:buffer";
 import { once } from "node:events";
 import type { Context } from "../context.ts";

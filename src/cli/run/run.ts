@@ -1,7 +1,4 @@
-/**
- * The order of a run: lease, send the checkout, run the command, fetch what it changed, release the lease. The lease is
- * always released, and changes are fetched whatever the exit code.
- */
+/** The order of a run: lease, send the checkout, run the command, fetch what it changed, always release the lease. */
 import { appendFileSync } from "node:fs";
 import type { SandboxHandle } from "../../client/index.ts";
 import type { Context } from "../context.ts";

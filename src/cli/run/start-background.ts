@@ -1,7 +1,4 @@
-/**
- * Starts a background process under a name, in place of the one that has it, and waits until it is ready. The process
- * outlasts the lease under which it starts.
- */
+/** Starts a named process that outlasts its lease, in place of the one with that name, and waits until it is ready. */
 import { randomUUID } from "node:crypto";
 import type { SandboxHandle } from "../../client/index.ts";
 import type { Process, ProcessInput } from "../../protocol/process.ts";
@@ -135,7 +132,6 @@ async function notReady(
   );
 }
 
-/** The end of its log, both streams in order. */
 async function readLogEnd(sandbox: SandboxHandle, { id, log }: Process): Promise<string> {
   const after = Math.max(log.start, log.end - logBytesMax);
   const chunks: Uint8Array[] = [];

@@ -24,7 +24,6 @@ export const environmentOption = repeatable(
   "Set a variable; NAME alone takes your value",
 );
 
-/** Undefined if no variable is given. */
 export function toVariables(
   { env: own }: Context,
   given: string[],

@@ -1,18 +1,12 @@
-/**
- * Finds the server and its key: from the environment, from `berth login`, or from a server started here. Never from an
- * argument, because other users can see those.
- */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+/** Finds the server and its key, and stores those of `berth login`. Never an argument: other users can see those. */
+import { chmodSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { z } from "zod";
 import { Failure } from "../failure.ts";
-import { readCredentials } from "./credentials.ts";
+import { parseJson, writeJsonFile } from "../state/json-file.ts";
 
-export type Server = {
-  url: string;
-  key: string;
-  /** Where the key comes from, in words. */
-  source: string;
-};
+export type Server = { url: string; key: string };
 
 /** Where `npm start` serves by default. */
 export const localUrl = "http://127.0.0.1:8787";
@@ -23,14 +17,12 @@ export function findServer(cwd: string, env: NodeJS.ProcessEnv): Server {
   const key = omitEmpty(env.BERTH_KEY?.trim());
   if (key !== undefined) {
     checkKey(key);
-    return { url: checkUrl(url ?? stored?.url ?? localUrl, "BERTH_URL"), key, source: "BERTH_KEY" };
+    return { url: checkUrl(url ?? stored?.url ?? localUrl, "BERTH_URL"), key };
   }
-  if (stored !== undefined && (url === undefined || isSameUrl(url, stored.url))) {
-    return { ...stored, source: "berth login" };
-  }
+  if (stored !== undefined && (url === undefined || isSameUrl(url, stored.url))) return stored;
   const localOrGiven = checkUrl(url ?? localUrl, "BERTH_URL");
   const local = isLocalUrl(localOrGiven) ? readLocalKey(cwd, env) : undefined;
-  if (local !== undefined) return { ...local, url: localOrGiven };
+  if (local !== undefined) return { url: localOrGiven, key: local };
   throw new Failure(
     url === undefined
       ? "No server is configured: there is no BERTH_KEY, no login, and no server started here."
@@ -45,12 +37,10 @@ function isLocalUrl(url: string): boolean {
 }
 
 /** A local server writes its key into its data folder. */
-function readLocalKey(cwd: string, env: NodeJS.ProcessEnv): Omit<Server, "url"> | undefined {
+function readLocalKey(cwd: string, env: NodeJS.ProcessEnv): string | undefined {
   const data = omitEmpty(env.BERTH_DATA) ?? join(cwd, ".berth");
-  const path = join(data, "key");
   try {
-    const key = readFileSync(path, "utf8").trim();
-    return key === "" ? undefined : { key, source: path };
+    return omitEmpty(readFileSync(join(data, "key"), "utf8").trim());
   } catch {
     return undefined;
   }
@@ -91,4 +81,41 @@ function isSameUrl(a: string, b: string): boolean {
 
 function omitEmpty(text: string | undefined): string | undefined {
   return text === undefined || text === "" ? undefined : text;
+}
+
+const credentialsSchema = z.strictObject({ url: z.url(), key: z.string().min(1) });
+
+function credentialsPath(env: NodeJS.ProcessEnv): string {
+  const config = env.XDG_CONFIG_HOME;
+  const base =
+    config === undefined || config === "" ? join(env.HOME ?? homedir(), ".config") : config;
+  return join(base, "berth", "login.json");
+}
+
+function readCredentials(env: NodeJS.ProcessEnv): Server | undefined {
+  const path = credentialsPath(env);
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw new Failure(`Cannot read ${path}: ${(error as Error).message}.`, { cause: error });
+  }
+  const read = credentialsSchema.safeParse(parseJson(text));
+  if (read.success) return read.data;
+  throw new Failure(`${path} does not contain a valid login.`, {
+    hint: "Run `berth login` again.",
+  });
+}
+
+export function storeCredentials(env: NodeJS.ProcessEnv, credentials: Server): string {
+  const path = credentialsPath(env);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  writeJsonFile(path, credentials, 0o600);
+  chmodSync(path, 0o600);
+  return path;
+}
+
+export function removeCredentials(env: NodeJS.ProcessEnv): void {
+  rmSync(credentialsPath(env), { force: true });
 }

@@ -1,7 +1,4 @@
-/**
- * Records the sandboxes of a checkout in `.berth/state.json` at its root, ignored by git. It is a cache: the server
- * decides, and an unreadable file is rebuilt from what the server says.
- */
+/** Records the sandboxes of a checkout in `.berth/state.json`, a cache of what the server says. */
 import { appendFileSync, existsSync, lstatSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";

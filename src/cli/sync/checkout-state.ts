@@ -1,7 +1,4 @@
-/**
- * Describes a checkout as one commit: index, files on disk, HEAD, and the settings that decide how git sees it. The
- * same state has the same id.
- */
+/** Describes a checkout as one commit: index, files, HEAD, and the settings of git. The same state has the same id. */
 import { lstatSync, readFileSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";

@@ -1,7 +1,4 @@
-/**
- * Fetches what a command has changed: its resulting tree compared with the one that was sent, with all new objects.
- * Trusts no byte of it: git computes each id itself. See worktree-writer.ts for how changes are applied.
- */
+/** Fetches what a command has changed, with all new objects. Trusts no byte of it: git computes each id itself. */
 import { closeSync, createWriteStream, openSync, rmSync } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { Failure } from "../failure.ts";

@@ -1,7 +1,4 @@
-/**
- * Handles files that a filter program of the owner transforms for git, above all Git LFS. Files are sent as git stores
- * them; a changed LFS file cannot be sent and is refused before anything is sent.
- */
+/** Handles files that a filter program transforms, above all Git LFS: files are sent as git stores them. */
 import { Failure } from "../failure.ts";
 import { displayName, joinNul } from "./git.ts";
 import type { IndexState } from "./index-state.ts";

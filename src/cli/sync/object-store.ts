@@ -4,13 +4,14 @@ import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { deflateSync } from "node:zlib";
 
+export type ObjectFormat = "sha1" | "sha256";
 export type TreeEntry = { name: string; mode: "100644" | "40000"; id: string };
 
 export class ObjectStore {
   readonly #folder: string;
-  readonly #format: "sha1" | "sha256";
+  readonly #format: ObjectFormat;
 
-  constructor(folder: string, format: "sha1" | "sha256") {
+  constructor(folder: string, format: ObjectFormat) {
     this.#folder = folder;
     this.#format = format;
   }

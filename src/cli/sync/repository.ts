@@ -1,11 +1,9 @@
-/**
- * Where a checkout and its repository are, and the folder `.git/berth`, a repository of ours in which its states are
- * described.
- */
+/** Where a checkout and its repository are, and `.git/berth`, a repository of ours that describes its states. */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Failure } from "../failure.ts";
 import { Git } from "./git.ts";
+import type { ObjectFormat } from "./object-store.ts";
 import { removeStaleFiles } from "./temporary-files.ts";
 
 export type Repository = {
@@ -14,7 +12,7 @@ export type Repository = {
   exclude: string;
   attributes: string;
   shallow: string;
-  format: "sha1" | "sha256";
+  format: ObjectFormat;
   /** The caller's folder below `top`; empty at `top` itself. */
   prefix: string;
   /** Our folder within the git folder: git never shows it. */

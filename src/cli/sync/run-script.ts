@@ -1,7 +1,4 @@
-/**
- * Runs our scripts in a sandbox: arguments, input and output, what an exit code means. Each script runs once over lost
- * connections, and ends when its caller cancels.
- */
+/** Runs our scripts in a sandbox. Each runs once over lost connections, and ends when its caller cancels. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SandboxHandle } from "../../client/index.ts";

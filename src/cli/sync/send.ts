@@ -1,7 +1,4 @@
-/**
- * Sends the state of one repository to the sandbox: asks whether it is known there, sends what is missing, checks it
- * out.
- */
+/** Sends the state of one repository to the sandbox: packs what is missing there, and checks it out. */
 import { randomUUID } from "node:crypto";
 import { closeSync, createReadStream, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { Failure } from "../failure.ts";
@@ -12,11 +9,8 @@ import { runScript, type SyncTarget } from "./run-script.ts";
 import { checkOutScript } from "./sandbox-scripts.ts";
 import { temporaryPath } from "./temporary-files.ts";
 
-export type SyncProgress =
-  | { step: "scanning" }
-  | { step: "packing" }
-  | { step: "arriving" }
-  | { step: "sending"; bytes: number; total: number };
+/** `progress` is called with the current step, in words. */
+export type SendTarget = SyncTarget & { progress: (text: string) => void };
 
 /** What fits into one call: standard input has at most 2 MiB. */
 const inlineBytesMax = 1024 * 1024;
@@ -28,28 +22,26 @@ const unpackedObjectsMax = 200;
 type SendResult = { sentBytes: number };
 
 export async function send(
-  target: SyncTarget,
+  target: SendTarget,
   repository: Repository,
   state: CheckoutState,
   folder: string,
-  report: (progress: SyncProgress) => void,
 ): Promise<SendResult> {
   try {
-    return await sendState(target, repository, state, folder, report, false);
+    return await sendState(target, repository, state, folder, false);
   } catch (error) {
     // A command may have broken the repository there: create it again.
     const isBroken = error instanceof Failure && error.code === "sync_failed";
     if (!isBroken) throw error;
-    return await sendState(target, repository, state, folder, report, true);
+    return await sendState(target, repository, state, folder, true);
   }
 }
 
 async function sendState(
-  target: SyncTarget,
+  target: SendTarget,
   repository: Repository,
   state: CheckoutState,
   folder: string,
-  report: (progress: SyncProgress) => void,
   reset: boolean,
 ): Promise<SendResult> {
   const names = joinNul(state.released);
@@ -67,13 +59,13 @@ async function sendState(
   let sentBytes = 0;
   // If history ends elsewhere in the sandbox, what it has says nothing about earlier commits: then everything is sent.
   for (const known of reset || haves.length === 0 ? [[]] : [haves, []]) {
-    report({ step: "packing" });
+    target.progress("Packing what the sandbox lacks");
     const pack = await packMissing(repository, state.id, known);
     try {
       const keep = pack.objects <= unpackedObjectsMax ? "many" : "one";
       const isSmall = pack.bytes <= inlineBytesMax;
-      const packPath = isSmall ? "=" : await uploadPack(target, pack, folder, report);
-      report({ step: "arriving" });
+      const packPath = isSmall ? "=" : await uploadPack(target, pack, folder);
+      target.progress("Checking out in the sandbox");
       const bytes = isSmall ? readFileSync(pack.path) : noBytes;
       const [result] = await checkOut(packPath, keep, false, bytes);
       sentBytes += pack.bytes;
@@ -98,36 +90,28 @@ async function retainState({ raw }: Repository, state: string): Promise<void> {
 }
 
 async function uploadPack(
-  target: SyncTarget,
+  { sandbox, options, progress }: SendTarget,
   { path, bytes }: Pack,
   folder: string,
-  report: (progress: SyncProgress) => void,
 ): Promise<string> {
   const packPath = `${folder}/.git/berth/in.${randomUUID()}.pack`;
+  const report = (sent: number) =>
+    progress(`Sending ${toMegabytes(sent)} of ${toMegabytes(bytes)} MB`);
   async function* counted() {
     let sent = 0;
-    report({ step: "sending", bytes: sent, total: bytes });
+    report(sent);
     for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 })) {
       sent += chunk.byteLength;
       yield chunk as Uint8Array;
-      report({ step: "sending", bytes: sent, total: bytes });
+      report(sent);
     }
   }
-  const stream = counted();
-  await target.sandbox.writeFile(packPath, { stream, bytes }, target.options);
+  await sandbox.writeFile(packPath, { stream: counted(), bytes }, options);
   return packPath;
 }
 
-const megabyte = 1_000_000;
-
-export function describeProgress(progress: SyncProgress): string {
-  if (progress.step === "scanning") return "Reading the checkout";
-  if (progress.step === "packing") return "Packing what the sandbox lacks";
-  if (progress.step === "arriving") return "Checking out in the sandbox";
-  const [sent, total] = [progress.bytes, progress.total].map((bytes) =>
-    (bytes / megabyte).toFixed(1),
-  );
-  return `Sending ${sent} of ${total} MB`;
+function toMegabytes(bytes: number): string {
+  return (bytes / 1_000_000).toFixed(1);
 }
 
 const idPattern = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;

@@ -1,16 +1,14 @@
-/**
- * The two halves of a run: the sandbox gets exactly this checkout, and the changes of the command come back. The caller
- * holds the lease.
- */
+/** The two halves of a run: the sandbox gets exactly this checkout, and the changes of the command come back. */
 import { join } from "node:path";
 import type { SandboxHandle } from "../../client/index.ts";
 import { Failure } from "../failure.ts";
 import { type CheckoutState, readCheckoutState, rereadCheckoutState } from "./checkout-state.ts";
+import type { SentState } from "./fetch-changes.ts";
 import { displayName } from "./git.ts";
 import { type PullResult, pullRepository } from "./pull.ts";
 import { openRepository, type Repository } from "./repository.ts";
-import type { SyncCallOptions, SyncTarget } from "./run-script.ts";
-import { describeProgress, type SyncProgress, send } from "./send.ts";
+import type { SyncCallOptions } from "./run-script.ts";
+import { type SendTarget, send } from "./send.ts";
 
 export type { PullResult } from "./pull.ts";
 
@@ -19,15 +17,8 @@ type SyncOptions = SyncCallOptions & {
   progress?: (text: string) => void;
 };
 
-/** What was in the sandbox right after it was sent. It can be stored as JSON. */
-export type Baseline = {
-  folder: string;
-  below: string;
-  files: string;
-  /** Undefined before the first commit. */
-  commit?: string | undefined;
-  nested: Baseline[];
-};
+/** What was in the sandbox right after it was sent: each repository, the outermost first. */
+export type Baseline = (SentState & { folder: string; below: string })[];
 
 export type Synced = { sentBytes: number; baseline: Baseline };
 
@@ -41,10 +32,9 @@ export async function syncUp(
   folder: string,
   { progress = () => {}, ...options }: SyncOptions = {},
 ): Promise<Synced> {
-  const report = (step: SyncProgress) => progress(describeProgress(step));
-  report({ step: "scanning" });
+  progress("Reading the checkout");
   const found = await scanRepository(folder, options.signal);
-  return await sendTree({ sandbox, options }, found, workspace, report);
+  return await sendTree({ sandbox, options, progress }, found, workspace);
 }
 
 /** Fetches the changes, whatever the exit code of the command was. */
@@ -58,11 +48,11 @@ export async function pull(
   const target = { sandbox, options };
   const outermost = await openRepository(folder, signal);
   const all: PullResult = { changed: [], conflicts: [], kept: [], refused: [], receivedBytes: 0 };
-  for (const { folder: remote, below, files, commit } of flatten(baseline)) {
+  for (const { folder: remote, below, ...sent } of baseline) {
     const repository =
       below === "" ? outermost : await openRepository(join(outermost.top, below), signal);
     const fromTop = (path: string) => join(below, path);
-    const pulled = await pullRepository(target, repository, remote, { files, commit });
+    const pulled = await pullRepository(target, repository, remote, sent);
     all.changed.push(...pulled.changed.map(fromTop));
     for (const { path, savedAs } of pulled.conflicts) {
       all.conflicts.push({ path: fromTop(path), savedAs: fromTop(savedAs) });
@@ -75,11 +65,6 @@ export async function pull(
     }
   }
   return all;
-}
-
-/** The outermost repository first. */
-function flatten(baseline: Baseline): Baseline[] {
-  return [baseline, ...baseline.nested.flatMap(flatten)];
 }
 
 type ScannedRepository = {
@@ -112,37 +97,35 @@ async function scanRepository(
 }
 
 async function sendTree(
-  target: SyncTarget,
+  target: SendTarget,
   { repository, state, nested }: ScannedRepository,
   folder: string,
-  progress: (progress: SyncProgress) => void,
   below = "",
 ): Promise<Synced> {
-  const sent = await sendRepository(target, repository, state, folder, progress);
+  const sent = await sendRepository(target, repository, state, folder);
   let { sentBytes } = sent;
   const { files, head: commit } = sent.state;
-  const baseline: Baseline = { folder, below, files, commit, nested: [] };
+  const baseline: Baseline = [{ folder, below, files, commit }];
   for (const { name, found } of nested) {
-    const sent = await sendTree(target, found, `${folder}/${name}`, progress, join(below, name));
-    sentBytes += sent.sentBytes;
-    baseline.nested.push(sent.baseline);
+    const inner = await sendTree(target, found, `${folder}/${name}`, join(below, name));
+    sentBytes += inner.sentBytes;
+    baseline.push(...inner.baseline);
   }
   return { sentBytes, baseline };
 }
 
 async function sendRepository(
-  target: SyncTarget,
+  target: SendTarget,
   repository: Repository,
   state: CheckoutState,
   folder: string,
-  progress: (progress: SyncProgress) => void,
 ): Promise<{ sentBytes: number; state: CheckoutState }> {
   try {
-    return { ...(await send(target, repository, state, folder, progress)), state };
+    return { ...(await send(target, repository, state, folder)), state };
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== "git_failed") throw error;
     // An object was removed meanwhile: the owner's git deletes objects that only our index refers to.
     const fresh = await rereadCheckoutState(repository);
-    return { ...(await send(target, repository, fresh, folder, progress)), state: fresh };
+    return { ...(await send(target, repository, fresh, folder)), state: fresh };
   }
 }

@@ -1,7 +1,4 @@
-/**
- * Reads what is at a path of the checkout at this moment, and whether it equals an entry of a git tree. Follows no
- * link, neither at the end of the path nor on the way.
- */
+/** Reads what is at a path of the checkout, and compares it with an entry of a git tree. Never follows a link. */
 import { createHash } from "node:crypto";
 import {
   type BigIntStats,
@@ -13,15 +10,14 @@ import {
   readlinkSync,
   readSync,
 } from "node:fs";
+import type { ObjectFormat } from "./object-store.ts";
 
 /** The mode and object id in a tree; undefined: no such file. */
 export type FileEntry = { mode: string; id: string } | undefined;
 
 export type WorkingFile =
   | { kind: "nothing" | "folder" | "other" }
-  | { kind: "file" | "link"; entry: { mode: string; id: string }; stat: BigIntStats };
-
-type ObjectFormat = "sha1" | "sha256";
+  | { kind: "file" | "link"; entry: NonNullable<FileEntry>; stat: BigIntStats };
 
 export function toPath(top: string, name: string): Buffer {
   return Buffer.concat([Buffer.from(`${top}/`), Buffer.from(name, "latin1")]);

@@ -19,6 +19,7 @@ import {
 import type { Change } from "./fetch-changes.ts";
 import { displayName } from "./git.ts";
 import type { IncomingFiles } from "./incoming-files.ts";
+import type { ObjectFormat } from "./object-store.ts";
 import {
   type FileEntry,
   isUnchanged,
@@ -36,8 +37,7 @@ type ApplyResult =
   | { what: "conflict"; savedAs: string }
   | { what: "refused"; why: string };
 
-type TargetEntry = { mode: string; id: string };
-type ObjectFormat = "sha1" | "sha256";
+type TargetEntry = NonNullable<FileEntry>;
 
 /** Not a possible name of a file. */
 const folderMissing = "/";

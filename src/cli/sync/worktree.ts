@@ -1,7 +1,4 @@
-/**
- * Reads the tree of the files as they are on disk: everything that git tracks or would show as untracked, nothing
- * ignored. Uses an index of its own, so that unchanged files are not read again.
- */
+/** Reads the tree of the files on disk: what git tracks or would show as untracked. Skips unchanged files. */
 import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { joinNul } from "./git.ts";

@@ -67,7 +67,7 @@ function sandboxSaying(output: Buffer) {
 
 async function baselineOf(of: Checkout): Promise<Baseline> {
   const { files } = await describeState(await openRepository(of.root));
-  return { folder: "/workspace", below: "", files, nested: [] };
+  return [{ folder: "/workspace", below: "", files }];
 }
 
 async function pullLie(of: Checkout, lie: (liar: Liar) => string) {
