@@ -129,6 +129,12 @@ export class CliUser implements Disposable {
     return JSON.parse(result.stdout) as Document;
   }
 
+  /** The sandbox of a checkout, ready to use. */
+  async startSandbox(cwd: string, ...options: string[]): Promise<Sandbox> {
+    const args = ["start", "--wait", ...options];
+    return (await this.json<{ sandbox: Sandbox }>(args, { cwd })).sandbox;
+  }
+
   [Symbol.dispose](): void {
     for (const child of this.#running) child.kill("SIGKILL");
     rmSync(this.home, { recursive: true, force: true });
@@ -152,9 +158,6 @@ export async function useCliUser() {
       const { stdout } = await user.berth(["exec", "--json", "--", "true"], { cwd });
       return client.sandbox(JSON.parse(stdout).sandbox);
     },
-    /** The sandbox of a checkout, ready to use. */
-    start: async (cwd: string, ...args: string[]): Promise<Sandbox> =>
-      (await user.json<{ sandbox: Sandbox }>(["start", "--wait", ...args], { cwd })).sandbox,
     /** All sandboxes of the user. */
     listSandboxes: async (): Promise<ListedSandbox[]> => (await client.list()).sandboxes,
   };

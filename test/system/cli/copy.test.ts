@@ -21,6 +21,8 @@ const id = await server.create();
 
 const cp = async (from: string, to: string, cwd: string) =>
   await user.berth(["cp", "--id", id, from, to], { cwd });
+const refusal = async (from: string, to: string, cwd: string) =>
+  await user.failure(["cp", "--id", id, from, to], { cwd });
 const folder = (name: string) => {
   const path = join(user.home, name);
   mkdirSync(path, { recursive: true });
@@ -30,14 +32,10 @@ const folder = (name: string) => {
 it("[CL2] explains a refusal of this machine or of the sandbox, with a next step", async () => {
   const cwd = folder("refused");
   expect((await server.exec(id, "echo there > there")).body.exitCode).toBe(0);
-  const here = await cp(":there", "/proc/here", cwd);
-  expect(here).toMatchObject({ code: 1, stdout: "" });
-  expect(here.stderr).toMatch(/^error: E[A-Z]+: .*\nhint: Check that this user has access .*\n$/);
-  const there = await cp(":nowhere", ".", cwd);
-  expect(there).toMatchObject({ code: 1, stdout: "" });
-  expect(there.stderr).toMatch(
-    /^error: \/workspace\/nowhere .*\nhint: Run `berth exec -- ls` .*\n$/,
-  );
+  const here = await refusal(":there", "/proc/here", cwd);
+  expect(here).toMatch(/^error: E[A-Z]+: .*\nhint: Check that this user has access .*\n$/);
+  const there = await refusal(":nowhere", ".", cwd);
+  expect(there).toMatch(/^error: \/workspace\/nowhere .*\nhint: Run `berth exec -- ls` .*\n$/);
   const local = await cp("nowhere", ":", cwd);
   expect(local.stderr).toMatch(
     /^error: nowhere does not exist on this machine\.\nhint: .*:nowhere.*\n$/,
@@ -97,9 +95,8 @@ it("[CL22] refuses what cannot be copied and leaves nothing partial", async () =
     [":/dev/null", "x", /^error: :?\/dev\/null is neither a file nor a folder|^error: /],
   ];
   for (const [from, to, message] of refusals) {
-    const result = await cp(from, to, cwd);
-    expect(result).toMatchObject({ code: 1, stdout: "" });
-    expect(result.stderr).toMatch(message);
+    const result = await refusal(from, to, cwd);
+    expect(result).toMatch(message);
   }
   mkdirSync(join(cwd, "made/inside"), { recursive: true });
   expect((await cp(":made", ".", cwd)).stderr).toMatch(/made already exists\.\nhint: /);
@@ -144,14 +141,12 @@ it.each([
 
 it("[CL22] distinguishes local paths from paths in a sandbox", () => {
   const other = "k3v9q2m7x1c5b8n4tq0w8e2r";
-  expect(parseCopyPath("a/b")).toEqual({ isRemote: false, sandbox: undefined, path: "a/b" });
-  expect(parseCopyPath("./a:b")).toEqual({ isRemote: false, sandbox: undefined, path: "./a:b" });
-  expect(parseCopyPath(":")).toEqual({ isRemote: true, sandbox: undefined, path: "." });
-  expect(parseCopyPath(":/a:b\nc")).toEqual({
-    isRemote: true,
-    sandbox: undefined,
-    path: "/a:b\nc",
-  });
+  const local = { isRemote: false, sandbox: undefined };
+  const remote = { isRemote: true, sandbox: undefined };
+  expect(parseCopyPath("a/b")).toEqual({ ...local, path: "a/b" });
+  expect(parseCopyPath("./a:b")).toEqual({ ...local, path: "./a:b" });
+  expect(parseCopyPath(":")).toEqual({ ...remote, path: "." });
+  expect(parseCopyPath(":/a:b\nc")).toEqual({ ...remote, path: "/a:b\nc" });
   expect(parseCopyPath(`${other}:x`)).toEqual({ isRemote: true, sandbox: other, path: "x" });
   expect(parseCopyPath("C:\\x")).toMatchObject({ isRemote: false });
 });

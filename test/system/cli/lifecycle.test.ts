@@ -1,229 +1,184 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import type { Sandbox } from "../../../src/protocol/sandbox.ts";
-import { type SharedServer, useSharedServer } from "../shared-server.ts";
-import { CliUser } from "./cli-user.ts";
+import { useCliUser } from "./cli-user.ts";
 
 const idPattern = "[a-z][a-z0-9]{23}";
 type Listed = { sandboxes: { id: string; state: string; here: boolean }[] };
 
-describe("the lifecycle of a checkout's sandbox", () => {
-  let server: SharedServer;
-  let user: CliUser;
-  beforeAll(async () => {
-    server = await useSharedServer();
-    user = new CliUser(server);
-  });
-  afterAll(async () => {
-    user[Symbol.dispose]();
-    await server[Symbol.asyncDispose]();
-  });
+const { server, user, listSandboxes } = await useCliUser();
 
-  const live = async () =>
-    ((await server.call("GET", "/v1/sandboxes")).body as unknown as { sandboxes: Sandbox[] })
-      .sandboxes;
-
-  it("[CL6] start creates the sandbox of a checkout and finds it again; stop destroys it and can be repeated", async () => {
-    const cwd = user.repo("life", "https://example.com/team/life.git");
-    const made = await user.berth(["start", "--wait"], { cwd });
-    expect(made).toMatchObject({ code: 0, stderr: "" });
-    const id = new RegExp(`^Sandbox (${idPattern}) is running \\(created\\)\\.\n$`).exec(
-      made.stdout,
-    )?.[1];
-    expect(id).toBeDefined();
-    expect(await user.berth(["start", "--wait"], { cwd })).toEqual({
-      ...{ code: 0, signal: null, stderr: "" },
-      stdout: `Sandbox ${id} is running (found).\n`,
-    });
-    expect(await user.json(["start", "--wait"], { cwd })).toMatchObject({
-      ...{ made: false, replaced: null },
-      sandbox: { id, state: "running", scope: { repo: "example.com/team/life", branch: "main" } },
-    });
-    const refused = await user.berth(["start", "--on-existing", "error"], { cwd });
-    expect(refused).toEqual({
-      ...{ code: 1, signal: null, stdout: "" },
-      stderr:
-        `error: main already has a sandbox: ${id}.\n` +
-        "hint: Use that one, or replace it with `--on-existing replace`.\n",
-    });
-    expect(await user.berth(["stop"], { cwd })).toEqual({
-      ...{ code: 0, signal: null, stderr: "" },
-      stdout: `Sandbox ${id} is stopped.\n`,
-    });
-    expect(await live()).toEqual([]);
-    expect((await user.berth(["stop"], { cwd })).stdout).toBe("There is no sandbox to stop.\n");
-    for (const args of [[String(id)], ["--id", String(id)], ["--id", String(id), String(id)]]) {
-      expect((await user.berth(["stop", ...args], { cwd })).stdout).toBe(
-        `Sandbox ${id} was already stopped.\n`,
-      );
-    }
-    const all = await user.berth(["stop", "--all", "--id", String(id)], { cwd });
-    expect(all).toMatchObject({ code: 1, stdout: "" });
-    expect(all.stderr).toContain("error: Ids cannot be combined with `--all` or `--config`.\n");
+it("[CL6] start creates the sandbox of a checkout and finds it again; stop destroys it and can be repeated", async () => {
+  const cwd = user.repo("life", "https://example.com/team/life.git");
+  const pattern = new RegExp(`^Sandbox (${idPattern}) is running \\(created\\)\\.\n$`);
+  const [, id] = pattern.exec(await user.output(["start", "--wait"], { cwd })) ?? [];
+  expect(id).toBeDefined();
+  expect(await user.output(["start", "--wait"], { cwd })).toBe(
+    `Sandbox ${id} is running (found).\n`,
+  );
+  expect(await user.json(["start", "--wait"], { cwd })).toMatchObject({
+    ...{ made: false, replaced: null },
+    sandbox: { id, state: "running", scope: { repo: "example.com/team/life", branch: "main" } },
   });
+  const refused = await user.failure(["start", "--on-existing", "error"], { cwd });
+  expect(refused).toBe(
+    `error: main already has a sandbox: ${id}.\n` +
+      "hint: Use that one, or replace it with `--on-existing replace`.\n",
+  );
+  expect(await user.output(["stop"], { cwd })).toBe(`Sandbox ${id} is stopped.\n`);
+  expect(await listSandboxes()).toEqual([]);
+  expect((await user.berth(["stop"], { cwd })).stdout).toBe("There is no sandbox to stop.\n");
+  for (const args of [[String(id)], ["--id", String(id)], ["--id", String(id), String(id)]]) {
+    const output = await user.output(["stop", ...args], { cwd });
+    expect(output).toBe(`Sandbox ${id} was already stopped.\n`);
+  }
+  const all = await user.failure(["stop", "--all", "--id", String(id)], { cwd });
+  expect(all).toContain("error: Ids cannot be combined with `--all` or `--config`.\n");
+});
 
-  it("[CL6] reset replaces the sandbox in one step and names both", async () => {
-    const cwd = user.repo("reset", "https://example.com/team/reset.git");
-    const { sandbox: old } = await user.json<{ sandbox: Sandbox }>(["start", "--wait"], { cwd });
-    const ran = await user.berth(["reset", "--wait"], { cwd });
-    expect(ran).toMatchObject({ code: 0, stderr: "" });
-    const pattern = new RegExp(`^Sandbox (${idPattern}) is running \\(replaced ${old.id}\\)\\.\n$`);
-    const id = pattern.exec(ran.stdout)?.[1];
-    expect(id).toBeDefined();
-    const second = await user.json(["reset"], { cwd });
-    expect(second).toMatchObject({ old: id, new: expect.stringMatching(`^${idPattern}$`) });
-    const { sandboxes } = await user.json<Listed>(["list"], { cwd });
-    expect(sandboxes.filter(({ here }) => here).map((result) => result.id)).toEqual([second.new]);
-    await user.json(["stop"], { cwd });
+it("[CL6] reset replaces the sandbox in one step and names both", async () => {
+  const cwd = user.repo("reset", "https://example.com/team/reset.git");
+  const old = await user.startSandbox(cwd);
+  const pattern = `^Sandbox ${idPattern} is running \\(replaced ${old.id}\\)\\.\n$`;
+  expect(await user.output(["reset", "--wait"], { cwd })).toMatch(new RegExp(pattern));
+  const second = await user.json(["reset"], { cwd });
+  expect(second).toMatchObject({ old: id, new: expect.stringMatching(`^${idPattern}$`) });
+  const { sandboxes } = await user.json<Listed>(["list"], { cwd });
+  expect(sandboxes.filter(({ here }) => here).map((result) => result.id)).toEqual([second.new]);
+  await user.json(["stop"], { cwd });
+});
+
+it("[CL6] exec --reset starts with a new sandbox; with --id it is refused", async () => {
+  const cwd = user.repo("renewed", "https://example.com/team/renewed.git");
+  const old = await user.startSandbox(cwd);
+  await server.exec(old.id, "touch /workspace/left");
+  const both = ["exec", "--id", old.id, "--reset", "--json", "--", "true"];
+  const refused = await user.berth(both, { cwd });
+  expect(refused.code).toBe(1);
+  expect(JSON.parse(refused.stdout)).toMatchObject({
+    error: { code: "bad_usage", hint: expect.stringContaining("--id") },
   });
+  expect(await listSandboxes()).toMatchObject([{ id: old.id }]);
+  const args = ["exec", "--reset", "--json", "--", "sh", "-c", "ls; cat README.md"];
+  const ran = JSON.parse((await user.berth(args, { cwd })).stdout);
+  expect(ran).toMatchObject({ exitCode: 0, stdout: "README.md\nhello\n" });
+  expect(await listSandboxes()).toMatchObject([{ id: ran.sandbox }]);
+  expect(ran.sandbox).not.toBe(old.id);
+  await user.json(["stop"], { cwd });
+});
 
-  it("[CL6] exec --reset starts with a new sandbox; with --id it is refused", async () => {
-    const cwd = user.repo("renewed", "https://example.com/team/renewed.git");
-    const { sandbox: old } = await user.json<{ sandbox: Sandbox }>(["start", "--wait"], { cwd });
-    await server.exec(old.id, "touch /workspace/left");
-    const both = ["exec", "--id", old.id, "--reset", "--json", "--", "true"];
-    const refused = await user.berth(both, { cwd });
-    expect(refused.code).toBe(1);
-    expect(JSON.parse(refused.stdout)).toMatchObject({
-      error: { code: "bad_usage", hint: expect.stringContaining("--id") },
-    });
-    expect(await live()).toMatchObject([{ id: old.id }]);
-    const args = ["exec", "--reset", "--json", "--", "sh", "-c", "ls; cat README.md"];
-    const ran = JSON.parse((await user.berth(args, { cwd })).stdout);
-    expect(ran).toMatchObject({ exitCode: 0, stdout: "README.md\nhello\n" });
-    expect(await live()).toMatchObject([{ id: ran.sandbox }]);
-    expect(ran.sandbox).not.toBe(old.id);
-    await user.json(["stop"], { cwd });
-  });
+it("[CL6] pause keeps the files and resume wakes the sandbox; the list shows both", async () => {
+  const cwd = user.repo("pause", "https://example.com/team/pause.git");
+  const sandbox = await user.startSandbox(cwd);
+  await server.exec(sandbox.id, "echo kept > file");
+  const state = async () => (await user.json<Listed>(["list"], { cwd })).sandboxes[0]?.state;
+  expect((await user.berth(["pause"], { cwd })).stdout).toBe(`Sandbox ${sandbox.id} is paused.\n`);
+  expect(await state()).toBe("paused");
+  expect(await user.output(["resume"], { cwd })).toBe(`Sandbox ${sandbox.id} is running.\n`);
+  expect(await state()).toBe("running");
+  expect((await server.exec(sandbox.id, "cat file")).body.stdout).toBe("kept\n");
+  await user.json(["stop"], { cwd });
+});
 
-  it("[CL6] pause keeps the files and resume wakes the sandbox; the list shows both", async () => {
-    const cwd = user.repo("pause", "https://example.com/team/pause.git");
-    const { sandbox } = await user.json<{ sandbox: Sandbox }>(["start", "--wait"], { cwd });
-    await server.exec(sandbox.id, "echo kept > file");
-    const state = async () => (await user.json<Listed>(["list"], { cwd })).sandboxes[0]?.state;
-    expect((await user.berth(["pause"], { cwd })).stdout).toBe(
-      `Sandbox ${sandbox.id} is paused.\n`,
-    );
-    expect(await state()).toBe("paused");
-    expect((await user.berth(["resume"], { cwd })).stdout).toBe(
-      `Sandbox ${sandbox.id} is running.\n`,
-    );
-    expect(await state()).toBe("running");
-    expect((await server.exec(sandbox.id, "cat file")).body.stdout).toBe("kept\n");
-    await user.json(["stop"], { cwd });
-  });
+it("[CL7] twelve concurrent starts of one checkout create one sandbox", async () => {
+  const cwd = user.repo("crowd", "https://example.com/team/crowd.git");
+  const before = (await listSandboxes()).length;
+  type Started = { made: boolean; sandbox: Sandbox };
+  const runs = Array.from({ length: 12 }, () => user.json<Started>(["start"], { cwd }));
+  const all = await Promise.all(runs);
+  expect(new Set(all.map(({ sandbox }) => sandbox.id)).size).toBe(1);
+  expect(all.filter(({ made }) => made)).toHaveLength(1);
+  expect(await listSandboxes()).toHaveLength(before + 1);
+  expect(user.git(cwd, "status", "--porcelain")).toBe("");
+  await user.json(["stop"], { cwd });
+});
 
-  it("[CL7] twelve concurrent starts of one checkout create one sandbox", async () => {
-    const cwd = user.repo("crowd", "https://example.com/team/crowd.git");
-    const before = (await live()).length;
-    const all = await Promise.all(
-      Array.from({ length: 12 }, () =>
-        user.json<{ made: boolean; sandbox: Sandbox }>(["start"], { cwd }),
-      ),
-    );
-    expect(new Set(all.map(({ sandbox }) => sandbox.id)).size).toBe(1);
-    expect(all.filter(({ made }) => made)).toHaveLength(1);
-    expect(await live()).toHaveLength(before + 1);
-    expect(user.git(cwd, "status", "--porcelain")).toBe("");
-    await user.json(["stop"], { cwd });
-  });
+it("[CL8] a held sandbox is only stopped with --force", async () => {
+  const cwd = user.repo("held", "https://example.com/team/held.git");
+  const sandbox = await user.startSandbox(cwd);
+  const call = { holder: "somebody", ttlMs: 300_000 };
+  const held = await server.call("POST", `/v1/sandboxes/${sandbox.id}/lease`, call);
+  expect(held.status).toBe(201);
+  const refused = await user.failure(["stop"], { cwd });
+  expect(refused).toMatch(
+    new RegExp(
+      `^error: ${sandbox.id}: .*somebody.*\nhint: Wait for the lease, or use .--force.\\.\n$`,
+    ),
+  );
+  expect((await user.json<Listed>(["list"], { cwd })).sandboxes).toMatchObject([
+    { id: sandbox.id, state: "running" },
+  ]);
+  expect(await user.berth(["stop", "--force"], { cwd })).toMatchObject({ code: 0 });
+});
 
-  it("[CL8] a held sandbox is only stopped with --force", async () => {
-    const cwd = user.repo("held", "https://example.com/team/held.git");
-    const { sandbox } = await user.json<{ sandbox: Sandbox }>(["start", "--wait"], { cwd });
-    const held = await server.call("POST", `/v1/sandboxes/${sandbox.id}/lease`, {
-      ...{ holder: "somebody", ttlMs: 300_000 },
-    });
+it("[CL8] a held sandbox is only replaced with --force", async () => {
+  const cwd = user.repo("kept", "https://example.com/team/kept.git");
+  let { id } = await user.startSandbox(cwd);
+  const current = async () => (await user.json<Listed>(["list"], { cwd })).sandboxes[0]?.id;
+  for (const args of [
+    ["reset", "--wait"],
+    ["start", "--on-existing", "replace", "--wait"],
+    ["exec", "--reset"],
+  ]) {
+    const call = { holder: "somebody", ttlMs: 300_000, waitMs: 20_000 };
+    const held = await server.call("POST", `/v1/sandboxes/${id}/lease`, call);
     expect(held.status).toBe(201);
-    const refused = await user.berth(["stop"], { cwd });
-    expect(refused).toMatchObject({ code: 1, stdout: "" });
-    expect(refused.stderr).toMatch(
-      new RegExp(
-        `^error: ${sandbox.id}: .*somebody.*\nhint: Wait for the lease, or use .--force.\\.\n$`,
-      ),
+    const command = args[0] === "exec" ? ["--", "true"] : [];
+    const refused = await user.failure([...args, ...command], { cwd });
+    expect(refused).toMatch(/^error: .*\nhint: .* or use `--force`\.\n$/);
+    expect(await current()).toBe(id);
+    const forced = await user.berth([...args, "--force", ...command], { cwd });
+    expect(forced).toMatchObject({ code: 0, stderr: "" });
+    const old = id;
+    id = (await current()) ?? "";
+    expect(id).not.toBe(old);
+  }
+  for (const args of [
+    ["start", "--force"],
+    ["exec", "--force", "--", "true"],
+  ]) {
+    const bad = await user.berth(args, { cwd });
+    expect(bad.stderr).toMatch(
+      /^error: `--force` can only be used with `--(on-existing replace|reset)`\.\n/,
     );
-    expect((await user.json<Listed>(["list"], { cwd })).sandboxes).toMatchObject([
-      { id: sandbox.id, state: "running" },
-    ]);
-    expect(await user.berth(["stop", "--force"], { cwd })).toMatchObject({ code: 0 });
-  });
+  }
+  await user.json(["stop"], { cwd });
+});
 
-  it("[CL8] a held sandbox is only replaced with --force", async () => {
-    const cwd = user.repo("kept", "https://example.com/team/kept.git");
-    let { id } = (await user.json<{ sandbox: Sandbox }>(["start", "--wait"], { cwd })).sandbox;
-    const current = async () => (await user.json<Listed>(["list"], { cwd })).sandboxes[0]?.id;
-    for (const args of [
-      ["reset", "--wait"],
-      ["start", "--on-existing", "replace", "--wait"],
-      ["exec", "--reset"],
-    ]) {
-      const held = await server.call("POST", `/v1/sandboxes/${id}/lease`, {
-        ...{ holder: "somebody", ttlMs: 300_000, waitMs: 20_000 },
-      });
-      expect(held.status).toBe(201);
-      const command = args[0] === "exec" ? ["--", "true"] : [];
-      const refused = await user.berth([...args, ...command], { cwd });
-      expect(refused).toMatchObject({ code: 1, stdout: "" });
-      expect(refused.stderr).toMatch(/^error: .*\nhint: .* or use `--force`\.\n$/);
-      expect(await current()).toBe(id);
-      const forced = await user.berth([...args, "--force", ...command], { cwd });
-      expect(forced).toMatchObject({ code: 0, stderr: "" });
-      const old = id;
-      id = (await current()) ?? "";
-      expect(id).not.toBe(old);
-    }
-    for (const args of [
-      ["start", "--force"],
-      ["exec", "--force", "--", "true"],
-    ]) {
-      const bad = await user.berth(args, { cwd });
-      expect(bad.stderr).toMatch(
-        /^error: `--force` can only be used with `--(on-existing replace|reset)`\.\n/,
-      );
-    }
-    await user.json(["stop"], { cwd });
-  });
+it("[CL8] stop --all continues after a failure, reports each sandbox, and touches no other repository", async () => {
+  const other = user.repo("other", "https://example.com/team/other.git");
+  const cwd = user.repo("many", "https://example.com/team/many.git");
+  const kept = await user.startSandbox(other);
+  const ids: string[] = [];
+  for (const branch of ["main", "feature/one", "feature/two"]) {
+    if (branch !== "main") user.git(cwd, "switch", "-q", "-c", branch);
+    ids.push((await user.json<{ sandbox: Sandbox }>(["start"], { cwd })).sandbox.id);
+  }
+  expect(new Set(ids).size).toBe(3);
+  const [, second] = ids;
+  await server.call("POST", `/v1/sandboxes/${second}/lease`, { ttlMs: 300_000, waitMs: 20_000 });
+  type Document = { sandboxes: Record<string, unknown>[] };
+  const { sandboxes } = await user.json<Document>(["stop", "--all"], { cwd, code: 1 });
+  expect(sandboxes).toHaveLength(3);
+  for (const result of sandboxes) {
+    if (result.id === second) expect(result).toMatchObject({ error: { code: "lease_held" } });
+    else expect(result).toMatchObject({ wasRunning: true, state: "destroyed" });
+  }
+  await user.json(["stop", "--all", "--force"], { cwd });
+  expect((await listSandboxes()).map(({ id }) => id)).toEqual([kept.id]);
+  await user.json(["stop"], { cwd: other });
+});
 
-  it("[CL8] stop --all continues after a failure, reports each sandbox, and touches no other repository", async () => {
-    const other = user.repo("other", "https://example.com/team/other.git");
-    const cwd = user.repo("many", "https://example.com/team/many.git");
-    const kept = await user.json<{ sandbox: Sandbox }>(["start", "--wait"], { cwd: other });
-    const ids: string[] = [];
-    for (const branch of ["main", "feature/one", "feature/two"]) {
-      if (branch !== "main") user.git(cwd, "switch", "-q", "-c", branch);
-      ids.push((await user.json<{ sandbox: Sandbox }>(["start"], { cwd })).sandbox.id);
-    }
-    expect(new Set(ids).size).toBe(3);
-    const [, second] = ids;
-    await server.call("POST", `/v1/sandboxes/${second}/lease`, { ttlMs: 300_000, waitMs: 20_000 });
-    const document = await user.json<{ sandboxes: Record<string, unknown>[] }>(["stop", "--all"], {
-      ...{ cwd, code: 1 },
-    });
-    expect(document.sandboxes).toHaveLength(3);
-    for (const result of document.sandboxes) {
-      if (result.id === second) expect(result).toMatchObject({ error: { code: "lease_held" } });
-      else expect(result).toMatchObject({ wasRunning: true, state: "destroyed" });
-    }
-    await user.json(["stop", "--all", "--force"], { cwd });
-    expect((await live()).map(({ id }) => id)).toEqual([kept.sandbox.id]);
-    await user.json(["stop"], { cwd: other });
-  });
-
-  it("[CL8] an invalid or unknown id is refused", async () => {
-    const wrong = await user.berth(["stop", "nosuch"]);
-    expect(wrong).toMatchObject({ code: 1, stdout: "" });
-    expect(wrong.stderr).toContain("error: `stop`: 'nosuch' is not the id of a sandbox.\n");
-    const foreign = await user.berth(["stop", "k3v9q2m7x1c5b8n4tq0w8e2r"]);
-    expect(foreign).toMatchObject({ code: 1, stdout: "" });
-    expect(foreign.stderr).toContain("error: k3v9q2m7x1c5b8n4tq0w8e2r: ");
-    const both = await user.berth(["pause", "--id", "k3v9q2m7x1c5b8n4tq0w8e2r", "--config", "a"]);
-    expect(both.stderr).toContain("error: `--id` and `--config` cannot be combined.\n");
-    const none = await user.berth(["pause"], { cwd: user.repo("none") });
-    expect(none).toMatchObject({
-      ...{ code: 1, stdout: "" },
-      stderr:
-        "error: There is no sandbox for main.\n" +
-        "hint: Run `berth start` to create one, or `berth list` to see the existing ones.\n",
-    });
-    expect(await live()).toEqual([]);
-  });
+it("[CL8] an invalid or unknown id is refused", async () => {
+  const wrong = await user.failure(["stop", "nosuch"]);
+  expect(wrong).toContain("error: `stop`: 'nosuch' is not the id of a sandbox.\n");
+  const foreign = await user.failure(["stop", "k3v9q2m7x1c5b8n4tq0w8e2r"]);
+  expect(foreign).toContain("error: k3v9q2m7x1c5b8n4tq0w8e2r: ");
+  const both = await user.berth(["pause", "--id", "k3v9q2m7x1c5b8n4tq0w8e2r", "--config", "a"]);
+  expect(both.stderr).toContain("error: `--id` and `--config` cannot be combined.\n");
+  const none = await user.failure(["pause"], { cwd: user.repo("none") });
+  expect(none).toBe(
+    "error: There is no sandbox for main.\n" +
+      "hint: Run `berth start` to create one, or `berth list` to see the existing ones.\n",
+  );
+  expect(await listSandboxes()).toEqual([]);
 });

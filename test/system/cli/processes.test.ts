@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { connect } from "../../../src/client/index.ts";
 import type { Process } from "../../../src/protocol/process.ts";
 import { until } from "../../until.ts";
 import { useCliUser } from "./cli-user.ts";
@@ -14,10 +15,8 @@ const ended = async (process: string) =>
 const berth = async (...args: string[]) => await user.berth([...args, "--id", id]);
 
 it("[CL23] ps shows running processes, and with --all how others ended", async () => {
-  expect(await berth("ps")).toEqual({
-    ...{ code: 0, signal: null, stdout: "" },
-    stderr: "No processes.\n",
-  });
+  const none = { code: 0, stdout: "", stderr: "No processes.\n" };
+  expect(await berth("ps")).toMatchObject(none);
   const over = await run("exit 3");
   await ended(over.id);
   const running = await run("sleep 60");
@@ -49,10 +48,8 @@ it("[CL23] logs prints both streams separately, by default of the newest process
     stderr: "err\n",
   });
   const asJson = await berth("logs", newer.id, "--json");
-  const documents = asJson.stdout
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line));
+  const lines = asJson.stdout.trimEnd().split("\n");
+  const documents = lines.map((line) => JSON.parse(line));
   expect(documents.filter(({ stream }) => stream === "stderr")).toEqual([
     { type: "output", stream: "stderr", data: Buffer.from("err\n").toString("base64") },
   ]);
@@ -62,55 +59,33 @@ it("[CL23] logs ends with the current log; with --follow when the process ends",
   const { id: process } = await run("echo one; read line; echo two $line");
   await until("it has written", async () => (await berth("logs", process)).stdout === "one\n");
   const following = user.start(["logs", process, "-f", "--id", id]);
-  let seen = "";
-  following.child.stdout?.on("data", (text) => {
-    seen += text;
-  });
-  await until("it is followed", () => seen === "one\n");
-  const wrote = await fetch(
-    `${server.url}/v1/sandboxes/${id}/processes/${process}/stdin?offset=0&eof=1`,
-    {
-      method: "POST",
-      headers: {
-        authorization: `Bearer ${server.key}`,
-        "content-type": "application/octet-stream",
-      },
-      body: "in\n",
-    },
-  );
-  expect(wrote.status).toBe(200);
-  expect(await following.ended).toEqual({
-    ...{ code: 0, signal: null, stderr: "" },
-    stdout: "one\ntwo in\n",
-  });
+  await until("it is followed", () => following.printed.stdout === "one\n");
+  const sandbox = connect(server).sandbox(id);
+  await sandbox.writeStdin(process, Buffer.from("in\n"), { offset: 0, eof: true });
+  const printed = { code: 0, stdout: "one\ntwo in\n", stderr: "" };
+  expect(await following.ended).toMatchObject(printed);
 });
 
 it("[CL23] logs of one stream ends with the current log, even if the other stream wrote last", async () => {
   const { id: process } = await run("echo out; echo err >&2; echo more >&2; read line");
   await until("it has written", async () => (await berth("logs", process)).stderr.length > 8);
   const printed = { code: 0, signal: null, stderr: "" };
-  expect(await berth("logs", process, "--stream", "stdout")).toEqual({
-    ...{ ...printed, stdout: "out\n" },
-  });
+  const log = await berth("logs", process, "--stream", "stdout");
+  expect(log).toEqual({ ...printed, stdout: "out\n" });
   await server.call("DELETE", `/v1/sandboxes/${id}/processes/${process}`);
 });
 
 it("[CL23] open prints an address that leads to the port, and a new one ends the old", async () => {
   await run("cd /tmp && echo page > index.html && python3 -m http.server 3000");
-  const { pid } = await (async () => {
-    const { processes } = await user.json<{ processes: Process[] }>(["ps", "--id", id]);
-    return processes[0] ?? { pid: null };
-  })();
-  expect(pid).not.toBeNull();
   const first = (await berth("open", "3000", "--path")).stdout.trim();
   await until("it serves", async () => (await fetch(`${first}index.html`)).status === 200);
   expect(await (await fetch(`${first}index.html`)).text()).toBe("page\n");
-  const document = await user.json<{ ports: { pathUrl: string; port: number }[] }>([
-    ...["open", "3000", "--id", id],
-  ]);
-  expect(document.ports).toMatchObject([{ port: 3000 }]);
+  const document = await user.json(["open", "3000", "--id", id]);
+  expect(document).toMatchObject({ ports: [{ port: 3000 }] });
   expect((await fetch(`${first}index.html`)).status).toBe(404);
-  const bad = await berth("open", "port");
-  expect(bad).toMatchObject({ code: 1, stdout: "" });
-  expect(bad.stderr).toBe("error: `port` must be a number from 1 to 65535, not 'port'.\n");
+  for (const port of ["port", "70000"]) {
+    // Says so before it looks for a sandbox.
+    const message = await user.failure(["open", port], { cwd: user.home });
+    expect(message).toBe(`error: \`port\` must be a number from 1 to 65535, not '${port}'.\n`);
+  }
 });

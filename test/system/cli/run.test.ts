@@ -295,12 +295,12 @@ it("[CL32] a missing program is reported and leaves the running process alone", 
 
 it("[CL32] starts nothing if something else already listens on the port", async () => {
   await json(["run", "web", "--port", "3104", "--", ...serverAt(3104)]);
-  const taken = await failure(["run", "other", "--port", "3104", "--", ...serverAt(3104)]);
-  expect(taken).toMatchObject({ code: "port_taken", port: 3104 });
+  const refused = await failure(["run", "other", "--port", "3104", "--", ...serverAt(3104)]);
+  expect(refused).toMatchObject({ code: "port_taken", port: 3104 });
   expect((await sandbox.processes({ name: "other" })).processes).toEqual([]);
   // The process that is replaced frees its own port.
-  const again = await json(["run", "web", "--port", "3104"]);
-  expect(again.process).toMatchObject({ name: "web" });
+  const repeated = await json(["run", "web", "--port", "3104"]);
+  expect(repeated.process).toMatchObject({ name: "web" });
   await isFree();
 });
 

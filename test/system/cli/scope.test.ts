@@ -1,148 +1,130 @@
 import { cpSync, mkdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, expect, it } from "vitest";
 import type { Sandbox } from "../../../src/protocol/sandbox.ts";
-import { type SharedServer, useSharedServer } from "../shared-server.ts";
-import { CliUser } from "./cli-user.ts";
+import { CliUser, useCliUser } from "./cli-user.ts";
 
-describe("the sandbox of a checkout", () => {
-  let server: SharedServer;
-  let user: CliUser;
-  beforeAll(async () => {
-    server = await useSharedServer();
-    user = new CliUser(server);
-  });
-  afterEach(async () => {
-    for (const { id } of await live()) await server.call("DELETE", `/v1/sandboxes/${id}`);
-  });
-  afterAll(async () => {
-    user[Symbol.dispose]();
-    await server[Symbol.asyncDispose]();
-  });
+const { server, user, listSandboxes } = await useCliUser();
 
-  const live = async () =>
-    ((await server.call("GET", "/v1/sandboxes")).body as unknown as { sandboxes: Sandbox[] })
-      .sandboxes;
-  const start = async (cwd: string, args: string[] = [], starter = user) =>
-    (await starter.json<{ sandbox: Sandbox }>(["start", ...args], { cwd })).sandbox;
+afterEach(async () => {
+  for (const { id } of await listSandboxes()) await server.call("DELETE", `/v1/sandboxes/${id}`);
+});
 
-  it("[CL10] two machines with the same repository, branch and configuration share one sandbox", async () => {
-    using other = new CliUser(server);
-    const here = user.repo("app", "https://example.com/team/app.git");
-    const there = other.repo("src/deep/copy", "git@Example.com:team/app");
-    const first = await start(here);
-    const second = await start(there, [], other);
-    expect(second.id).toBe(first.id);
-    expect(first.client).toMatchObject({ cwd: realpathSync(here), branch: "main" });
-    // The second machine finds it in the list and records it.
-    const listed = await other.json<{ sandboxes: { id: string }[] }>(["list"], { cwd: there });
-    expect(listed.sandboxes.map(({ id }) => id)).toEqual([first.id]);
-  });
+const start = async (cwd: string, args: string[] = [], starter = user) =>
+  (await starter.json<{ sandbox: Sandbox }>(["start", ...args], { cwd })).sandbox;
 
-  it("[CL10] another repository, branch or configuration is another sandbox", async () => {
-    const cwd = user.repo("parts", "https://example.com/team/parts.git");
-    const far = user.repo("parts-2", "https://example.com/team/parts-2.git");
-    user.write(cwd, "ci/sandbox.json", "{}");
-    const ids = [
-      await start(cwd),
-      await start(far),
-      await start(cwd, ["--config", "ci/sandbox.json"]),
-    ];
-    user.git(cwd, "switch", "-q", "-c", "feature/ü😀");
-    ids.push(await start(cwd));
-    expect(new Set(ids.map(({ id }) => id)).size).toBe(4);
-    expect(ids[2]?.scope).toMatchObject({ config: "ci/sandbox.json" });
-    expect(ids[3]?.scope).toMatchObject({ branch: "feature/ü😀" });
-  });
+it("[CL10] two machines with the same repository, branch and configuration share one sandbox", async () => {
+  using other = new CliUser(server);
+  const here = user.repo("app", "https://example.com/team/app.git");
+  const there = other.repo("src/deep/copy", "git@Example.com:team/app");
+  const first = await start(here);
+  const second = await start(there, [], other);
+  expect(second.id).toBe(first.id);
+  expect(first.client).toMatchObject({ cwd: realpathSync(here), branch: "main" });
+  // The second machine finds it in the list and records it.
+  const listed = await other.json<{ sandboxes: { id: string }[] }>(["list"], { cwd: there });
+  expect(listed.sandboxes.map(({ id }) => id)).toEqual([first.id]);
+});
 
-  it("[CL10] a subfolder, a worktree and a copy belong to the same repository, also without a remote", async () => {
-    const cwd = user.repo("local");
-    const { id, scope } = await start(cwd);
-    expect(scope?.repo).toMatch(/^id\/[0-9a-f]{24}$/);
-    mkdirSync(join(cwd, "deep/down"), { recursive: true });
-    expect((await start(join(cwd, "deep/down"))).id).toBe(id);
-    const tree = join(user.home, "tree");
-    user.git(cwd, "worktree", "add", "-q", "-b", "side", tree);
-    const side = await start(tree);
-    expect(side.scope).toEqual({ ...scope, branch: "side" });
-    expect(side.id).not.toBe(id);
-    expect(user.git(tree, "status", "--porcelain")).toBe("");
-    // A copy of the folder has a copy of the id, and so the same sandbox.
-    cpSync(cwd, join(user.home, "local-copy"), { recursive: true });
-    expect((await start(join(user.home, "local-copy"))).id).toBe(id);
-  });
+it("[CL10] another repository, branch or configuration is another sandbox", async () => {
+  const cwd = user.repo("parts", "https://example.com/team/parts.git");
+  const far = user.repo("parts-2", "https://example.com/team/parts-2.git");
+  user.write(cwd, "ci/sandbox.json", "{}");
+  const ids = [
+    await start(cwd),
+    await start(far),
+    await start(cwd, ["--config", "ci/sandbox.json"]),
+  ];
+  user.git(cwd, "switch", "-q", "-c", "feature/ü😀");
+  ids.push(await start(cwd));
+  expect(new Set(ids.map(({ id }) => id)).size).toBe(4);
+  expect(ids[2]?.scope).toMatchObject({ config: "ci/sandbox.json" });
+  expect(ids[3]?.scope).toMatchObject({ branch: "feature/ü😀" });
+});
 
-  it("[CL11] a detached HEAD uses the sandbox of its nearest ancestor and of no other commit", async () => {
-    const cwd = user.repo("loose", "https://example.com/team/loose.git");
-    const root = user.git(cwd, "rev-parse", "HEAD").trim();
-    const onBranch = await start(cwd);
-    user.git(cwd, "checkout", "-q", "--detach");
-    const first = await start(cwd);
-    expect(first.scope?.branch).toBe(`detached@${root}`);
-    expect(first.id).not.toBe(onBranch.id);
-    const second = user.commit(cwd, "second");
-    expect((await start(cwd)).id).toBe(first.id);
-    // The nearest ancestor with a sandbox wins.
-    await user.json(["stop"], { cwd });
-    const near = await start(cwd);
-    expect(near.scope?.branch).toBe(`detached@${second}`);
-    user.git(cwd, "checkout", "-q", "--detach", root);
-    const far = await start(cwd);
-    expect(far.scope?.branch).toBe(`detached@${root}`);
-    user.git(cwd, "checkout", "-q", "--detach", second);
-    user.commit(cwd, "third");
-    expect((await start(cwd)).id).toBe(near.id);
-    // An unrelated commit.
-    user.git(cwd, "checkout", "-q", "--orphan", "apart");
-    user.commit(cwd, "apart");
-    user.git(cwd, "checkout", "-q", "--detach");
-    const apart = await start(cwd);
-    expect([onBranch.id, near.id, far.id]).not.toContain(apart.id);
-  });
+it("[CL10] a subfolder, a worktree and a copy belong to the same repository, also without a remote", async () => {
+  const cwd = user.repo("local");
+  const { id, scope } = await start(cwd);
+  expect(scope?.repo).toMatch(/^id\/[0-9a-f]{24}$/);
+  mkdirSync(join(cwd, "deep/down"), { recursive: true });
+  expect((await start(join(cwd, "deep/down"))).id).toBe(id);
+  const tree = join(user.home, "tree");
+  user.git(cwd, "worktree", "add", "-q", "-b", "side", tree);
+  const side = await start(tree);
+  expect(side.scope).toEqual({ ...scope, branch: "side" });
+  expect(side.id).not.toBe(id);
+  expect(user.git(tree, "status", "--porcelain")).toBe("");
+  // A copy of the folder has a copy of the id, and so the same sandbox.
+  cpSync(cwd, join(user.home, "local-copy"), { recursive: true });
+  expect((await start(join(user.home, "local-copy"))).id).toBe(id);
+});
 
-  it("[CL11] another machine uses the same ancestor's sandbox and creates no second one", async () => {
-    using other = new CliUser(server);
-    const cwd = user.repo("pair", "https://example.com/team/pair.git");
-    user.git(cwd, "checkout", "-q", "--detach");
-    const first = await start(cwd);
-    const there = join(other.home, "pair");
-    cpSync(cwd, there, { recursive: true });
-    other.commit(there, "on top");
-    const all = await Promise.all([start(there, [], other), start(there, [], other), start(cwd)]);
-    expect(new Set(all.map(({ id }) => id))).toEqual(new Set([first.id]));
-    expect(await live()).toHaveLength(1);
-  });
+it("[CL11] a detached HEAD uses the sandbox of its nearest ancestor and of no other commit", async () => {
+  const cwd = user.repo("loose", "https://example.com/team/loose.git");
+  const root = user.git(cwd, "rev-parse", "HEAD").trim();
+  const onBranch = await start(cwd);
+  user.git(cwd, "checkout", "-q", "--detach");
+  const first = await start(cwd);
+  expect(first.scope?.branch).toBe(`detached@${root}`);
+  expect(first.id).not.toBe(onBranch.id);
+  const second = user.commit(cwd, "second");
+  expect((await start(cwd)).id).toBe(first.id);
+  // The nearest ancestor with a sandbox wins.
+  await user.json(["stop"], { cwd });
+  const near = await start(cwd);
+  expect(near.scope?.branch).toBe(`detached@${second}`);
+  user.git(cwd, "checkout", "-q", "--detach", root);
+  const far = await start(cwd);
+  expect(far.scope?.branch).toBe(`detached@${root}`);
+  user.git(cwd, "checkout", "-q", "--detach", second);
+  user.commit(cwd, "third");
+  expect((await start(cwd)).id).toBe(near.id);
+  // An unrelated commit.
+  user.git(cwd, "checkout", "-q", "--orphan", "apart");
+  user.commit(cwd, "apart");
+  user.git(cwd, "checkout", "-q", "--detach");
+  const apart = await start(cwd);
+  expect([onBranch.id, near.id, far.id]).not.toContain(apart.id);
+});
 
-  it("[CL12] a branch with one other configuration uses that; with several it fails and changes nothing", async () => {
-    const cwd = user.repo("several", "https://example.com/team/several.git");
-    user.write(cwd, "a.json", "{}");
-    user.write(cwd, "b.json", '{"env":{"B":"1"}}');
-    const first = await start(cwd, ["--config", "a.json"]);
-    const only = await user.berth(["start", "--json"], { cwd });
-    expect(only.stderr).toBe("Using the sandbox of a.json.\n");
-    expect(JSON.parse(only.stdout)).toMatchObject({ sandbox: { id: first.id } });
-    await start(cwd, ["--config", "b.json"]);
-    const state = await live();
-    const ambiguous = await user.berth(["start"], { cwd });
-    expect(ambiguous).toMatchObject({
-      ...{ code: 1, stdout: "" },
-      stderr: expect.stringMatching(
-        /^error: main has sandboxes of 2 configurations\.\nhint: Choose one: --config [ab]\.json, --config [ab]\.json\.\n$/,
-      ),
-    });
-    const ids = (rows: Sandbox[]) => rows.map(({ id }) => id).sort();
-    expect(ids(await live())).toEqual(ids(state));
-    expect((await start(cwd, ["--config", "a.json"])).id).toBe(first.id);
-  });
+it("[CL11] another machine uses the same ancestor's sandbox and creates no second one", async () => {
+  using other = new CliUser(server);
+  const cwd = user.repo("pair", "https://example.com/team/pair.git");
+  user.git(cwd, "checkout", "-q", "--detach");
+  const first = await start(cwd);
+  const there = join(other.home, "pair");
+  cpSync(cwd, there, { recursive: true });
+  other.commit(there, "on top");
+  const all = await Promise.all([start(there, [], other), start(there, [], other), start(cwd)]);
+  expect(new Set(all.map(({ id }) => id))).toEqual(new Set([first.id]));
+  expect(await listSandboxes()).toHaveLength(1);
+});
 
-  it("[CL12] fails outside of a checkout and in a bare repository", async () => {
-    const bare = join(user.home, "bare.git");
-    user.git(user.home, "init", "-q", "--bare", bare);
-    for (const cwd of [user.home, bare]) {
-      const ran = await user.berth(["start"], { cwd });
-      expect(ran).toMatchObject({ code: 1, stdout: "" });
-      expect(ran.stderr).toContain(`${realpathSync(cwd)} is not inside a git checkout.\nhint: `);
-    }
-    expect(await live()).toEqual([]);
-  });
+it("[CL12] a branch with one other configuration uses that; with several it fails and changes nothing", async () => {
+  const cwd = user.repo("several", "https://example.com/team/several.git");
+  user.write(cwd, "a.json", "{}");
+  user.write(cwd, "b.json", '{"env":{"B":"1"}}');
+  const first = await start(cwd, ["--config", "a.json"]);
+  const only = await user.berth(["start", "--json"], { cwd });
+  expect(only.stderr).toBe("Using the sandbox of a.json.\n");
+  expect(JSON.parse(only.stdout)).toMatchObject({ sandbox: { id: first.id } });
+  await start(cwd, ["--config", "b.json"]);
+  const state = await listSandboxes();
+  const ambiguous = await user.failure(["start"], { cwd });
+  expect(ambiguous).toMatch(
+    /^error: main has sandboxes of 2 configurations\.\nhint: Choose one: --config [ab]\.json, --config [ab]\.json\.\n$/,
+  );
+  const ids = (rows: Sandbox[]) => rows.map(({ id }) => id).sort();
+  expect(ids(await listSandboxes())).toEqual(ids(state));
+  expect((await start(cwd, ["--config", "a.json"])).id).toBe(first.id);
+});
+
+it("[CL12] fails outside of a checkout and in a bare repository", async () => {
+  const bare = join(user.home, "bare.git");
+  user.git(user.home, "init", "-q", "--bare", bare);
+  for (const cwd of [user.home, bare]) {
+    const ran = await user.failure(["start"], { cwd });
+    expect(ran).toContain(`${realpathSync(cwd)} is not inside a git checkout.\nhint: `);
+  }
+  expect(await listSandboxes()).toEqual([]);
 });

@@ -1,9 +1,8 @@
 import { afterEach, expect, it } from "vitest";
-import type { Sandbox } from "../../../src/protocol/sandbox.ts";
 import { until } from "../../until.ts";
 import { useCliUser } from "./cli-user.ts";
 
-const { server, user, start, listSandboxes } = await useCliUser();
+const { server, user, listSandboxes } = await useCliUser();
 
 afterEach(async () => {
   for (const { id } of await listSandboxes()) {
@@ -37,7 +36,7 @@ it("[CL20] creates the sandbox accordingly and is recorded in it", async () => {
     ...{ env: { GREETING: "hello" }, idleTimeoutMs: 90_000, onIdle: "none" },
     ...{ network: { internet: false }, ports: [3000, 4000] },
   });
-  const sandbox = await start(cwd);
+  const sandbox = await user.startSandbox(cwd);
   expect(sandbox).toMatchObject({
     ...{ idleTimeoutMs: 90_000, onIdle: "none", network: { internet: false } },
     client: { configFile: ".berth/sandbox.json", configHash: expect.stringMatching(/^\w{16}$/) },
@@ -49,7 +48,7 @@ it("[CL20] creates the sandbox accordingly and is recorded in it", async () => {
 
 it("[CL20] a change is reported with the next step, and the sandbox keeps the old configuration", async () => {
   const cwd = repo("drift", { env: { A: "1" } });
-  const { id } = await start(cwd);
+  const { id } = await user.startSandbox(cwd);
   const warning =
     `warning: \`.berth/sandbox.json\` has changed since sandbox ${id} was created.\n` +
     "hint: The sandbox keeps its old configuration. `berth reset` creates a new one.\n";
@@ -81,11 +80,13 @@ it("[CL21] runs its set-up commands once, in order, on the checkout's files, bef
   });
   user.write(cwd, "README.md", "changed, not committed\n");
   // Commands that come meanwhile wait for them.
-  const ids = await Promise.all(Array.from({ length: 4 }, async () => (await start(cwd)).id));
+  const ids = await Promise.all(
+    Array.from({ length: 4 }, async () => (await user.startSandbox(cwd)).id),
+  );
   const [id = ""] = ids;
   expect(new Set(ids)).toEqual(new Set([id]));
   expect(await output(id, "cat runs count")).toBe("changed, not committed\n1\n");
-  expect((await start(cwd)).metadata).toEqual({});
+  expect((await user.startSandbox(cwd)).metadata).toEqual({});
   expect(await output(id, "cat count")).toBe("1\n");
 });
 
@@ -107,8 +108,8 @@ it("[CL21] a failed set-up shows its output and the sandbox, and the next comman
     error: { code: "setup_failed", sandbox: id, exitCode: 1, output: "out\nwhy" },
   });
   await server.exec(id, "touch /tmp/ready");
-  expect((await start(cwd)).id).toBe(id);
-  expect((await start(cwd)).metadata).toEqual({});
+  expect((await user.startSandbox(cwd)).id).toBe(id);
+  expect((await user.startSandbox(cwd)).metadata).toEqual({});
 });
 
 it("[LV12] --wait limits the wait for another command's set-up too", async () => {
@@ -134,6 +135,6 @@ it("[CL21] the next command runs the set-up after one that was killed during it"
     return lease.body.state === "free";
   });
   await server.exec(id, "touch go");
-  expect((await start(cwd)).id).toBe(id);
+  expect((await user.startSandbox(cwd)).id).toBe(id);
   expect(await output(id, "ls done")).toBe("done\n");
 });

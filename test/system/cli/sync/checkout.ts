@@ -41,12 +41,14 @@ export class Checkout implements Disposable {
     return this.gitAt(this.root, ...args);
   }
 
+  /** Runs git; its exit code may report conflicts. */
+  tryGit(...args: string[]): void {
+    spawnSync("git", args, { cwd: this.root, env: this.env });
+  }
+
   gitAt(cwd: string, ...args: string[]): string {
-    const { status, stdout, stderr } = spawnSync("git", args, {
-      cwd,
-      env: this.env,
-      maxBuffer: 1 << 28,
-    });
+    const options = { cwd, env: this.env, maxBuffer: 1 << 28 };
+    const { status, stdout, stderr } = spawnSync("git", args, options);
     if (status !== 0) throw new Error(`git ${args.join(" ")}: ${stderr}`);
     return stdout.toString("latin1");
   }
@@ -89,6 +91,11 @@ export class Checkout implements Disposable {
     return readFileSync(this.path(name), "latin1");
   }
 
+  /** The contents of these files; undefined for one that does not exist. */
+  contents(...names: string[]): (string | undefined)[] {
+    return names.map((name) => (this.has(name) ? this.read(name) : undefined));
+  }
+
   has(name: string | Buffer): boolean {
     return lstatSync(this.path(name), { throwIfNoEntry: false }) !== undefined;
   }
@@ -102,10 +109,9 @@ export class Checkout implements Disposable {
   }
 
   seen(): CheckoutView {
-    const { status, stdout, stderr } = spawnSync("python3", ["-c", inspectScript, this.root], {
-      env: this.env,
-      maxBuffer: 1 << 28,
-    });
+    const options = { env: this.env, maxBuffer: 1 << 28 };
+    const args = ["-c", inspectScript, this.root];
+    const { status, stdout, stderr } = spawnSync("python3", args, options);
     if (status !== 0) throw new Error(stderr.toString());
     return parseView(stdout.toString());
   }

@@ -3,19 +3,13 @@
  * state of nested repositories.
  */
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Checkout } from "./checkout.ts";
-import { expectSynced, type SyncPair, SyncServer } from "./sync-pair.ts";
+import { expectSynced, type SyncPair, useSyncPairs } from "./sync-pair.ts";
 
-let world: SyncServer;
-beforeAll(async () => {
-  world = await SyncServer.start();
-});
-afterAll(async () => {
-  await world?.[Symbol.asyncDispose]();
-});
+const pairOf = await useSyncPairs();
 
-const begun = (files?: Record<string, string>) => world.pair(Checkout.begun(files));
+const begun = (files?: Record<string, string>) => pairOf(Checkout.begun(files));
 
 /** It is a repository in the sandbox, and changes of a command in it come back. */
 async function isNested(pair: SyncPair, name: string): Promise<void> {

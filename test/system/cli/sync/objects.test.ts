@@ -5,18 +5,12 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { syncUp } from "../../../../src/cli/sync/sync.ts";
 import { Checkout } from "./checkout.ts";
-import { expectSynced, type SyncPair, SyncServer } from "./sync-pair.ts";
+import { expectSynced, type SyncPair, useSyncPairs } from "./sync-pair.ts";
 
-let world: SyncServer;
-beforeAll(async () => {
-  world = await SyncServer.start();
-});
-afterAll(async () => {
-  await world?.[Symbol.asyncDispose]();
-});
+const pairOf = await useSyncPairs();
 
 /** Four commits, in a repository that serves partial clones. */
 function origin(): Checkout {
@@ -39,7 +33,7 @@ function cloned(from: Checkout, ...how: string[]): Checkout {
 
 describe("temporary files of a killed run", () => {
   it("[SY27] are removed by the next run once they are old and their process has ended; others stay", async () => {
-    const pair = await world.pair(Checkout.begun());
+    const pair = await pairOf(Checkout.begun());
     await expectSynced(pair);
     const berthDir = join(pair.checkout.root, ".git/berth");
     const { pid: gone } = spawnSync("true");
@@ -78,7 +72,7 @@ describe("objects that the owner's git has removed", () => {
     of.git("-c", "gc.pruneExpire=now", "gc", "-q", "--prune=now");
   };
   const staged = async () => {
-    const pair = await world.pair(Checkout.begun());
+    const pair = await pairOf(Checkout.begun());
     const of = pair.checkout;
     of.write("notes.txt", "notes\n");
     of.git("add", ".");
@@ -98,7 +92,7 @@ describe("objects that the owner's git has removed", () => {
 
   it("[SY27] are sent to another sandbox when nothing has changed", async () => {
     await using pair = await staged();
-    await using other = await world.pair(new Checkout("code", pair.checkout.folder));
+    await using other = await pairOf(new Checkout("code", pair.checkout.folder));
     await expectSynced(other);
     expect(await other.there("cat notes.txt")).toBe("notes\n");
     expect((await other.pull(await other.sync())).changed).toEqual([]);
@@ -111,7 +105,7 @@ describe("a partial clone", () => {
     it(`[SY28] made with ${form.join(" ")} is sent with its complete history`, async () => {
       using from = origin();
       const of = cloned(from, ...form);
-      await using pair = await world.pair(of);
+      await using pair = await pairOf(of);
       const lacks = () => of.git("rev-list", "--objects", "--missing=print", "HEAD").match(/^\?/gm);
       const before = lacks()?.length;
       expect(before).toBeGreaterThan(0);
@@ -134,7 +128,7 @@ describe("a partial clone", () => {
   it("[SY28] whose remote cannot be reached is refused with the next step", async () => {
     const from = origin();
     const of = cloned(from, "--filter=blob:none");
-    await using pair = await world.pair(of);
+    await using pair = await pairOf(of);
     from[Symbol.dispose]();
     await expect(pair.sync()).rejects.toMatchObject({
       code: "fetch_failed",
@@ -148,7 +142,7 @@ describe("a history that ends elsewhere", () => {
   it("[SY10] a full clone is sent completely to the sandbox of a shallow one, and they can share it", async () => {
     using from = origin();
     using shallow = cloned(from, "--depth=1");
-    await using pair = await world.pair(cloned(from));
+    await using pair = await pairOf(cloned(from));
     await syncUp(pair.sandbox, shallow.root);
     expect(await pair.there("git log --format=%s")).toBe("four\n");
     await isWhole(pair);
@@ -165,7 +159,7 @@ describe("a history that ends elsewhere", () => {
     using from = origin();
     const of = cloned(from);
     of.git("reset", "-q", "--hard", "HEAD~3");
-    await using pair = await world.pair(of);
+    await using pair = await pairOf(of);
     await expectSynced(pair);
     // As a command would fetch it from a remote: the commit with its files, on a branch, without parents.
     of.git("pull", "-q");

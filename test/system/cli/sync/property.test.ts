@@ -4,19 +4,13 @@
  */
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import type { PullResult } from "../../../../src/cli/sync/sync.ts";
 import { Checkout } from "./checkout.ts";
 import { applyScript, edit, ownEdit, type RandomEdit } from "./random-edits.ts";
-import { type SyncPair, SyncServer } from "./sync-pair.ts";
+import { type SyncPair, useSyncPairs } from "./sync-pair.ts";
 
-let world: SyncServer;
-beforeAll(async () => {
-  world = await SyncServer.start();
-});
-afterAll(async () => {
-  await world?.[Symbol.asyncDispose]();
-});
+const pairOf = await useSyncPairs();
 
 type Round = { before: RandomEdit[]; there: RandomEdit[]; meanwhile: RandomEdit[] };
 type Files = Record<string, string>;
@@ -68,7 +62,7 @@ it("[SY26] after random edits on both sides git's status is equal, all changes h
   const rounds = fc.array(round, { minLength: 2, maxLength: 3 });
   await fc.assert(
     fc.asyncProperty(rounds, async (all) => {
-      await using pair = await world.pair(
+      await using pair = await pairOf(
         Checkout.begun({ ".gitignore": "ignored\n", a: "a\n", "d/e": "e\n", "b/i": "i\n" }),
       );
       for (const round of all) await play(pair, round);

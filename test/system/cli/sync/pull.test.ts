@@ -3,20 +3,14 @@
  */
 import { createHash } from "node:crypto";
 import { readdirSync, readlinkSync, statSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { WorktreeWriter } from "../../../../src/cli/sync/worktree-writer.ts";
 import { Checkout } from "./checkout.ts";
-import { type SyncPair, SyncServer } from "./sync-pair.ts";
+import { type SyncPair, useSyncPairs } from "./sync-pair.ts";
 
-let world: SyncServer;
-beforeAll(async () => {
-  world = await SyncServer.start();
-});
-afterAll(async () => {
-  await world?.[Symbol.asyncDispose]();
-});
+const pairOf = await useSyncPairs();
 
-const begun = (files?: Record<string, string>) => world.pair(Checkout.begun(files));
+const begun = (files?: Record<string, string>) => pairOf(Checkout.begun(files));
 
 const nothing = { conflicts: [], kept: [], refused: [] };
 
@@ -36,14 +30,8 @@ function clean(of: Checkout): void {
 
 describe("changes of a command", () => {
   it("[SY20] changes of every kind come back, and nothing else is changed", async () => {
-    await using pair = await begun({
-      changed: "x\n",
-      "removed/deep/file": "x\n",
-      tool: "x\n",
-      "was-tool": "x\n",
-      linked: "x\n",
-      same: "x\n",
-    });
+    const sent = ["changed", "removed/deep/file", "tool", "was-tool", "linked", "same"];
+    await using pair = await begun(Object.fromEntries(sent.map((name) => [name, "x\n"])));
     const of = pair.checkout;
     of.write("was-tool", "x\n", 0o755);
     of.link("link", "same");
@@ -56,22 +44,12 @@ describe("changes of a command", () => {
        rm linked; ln -s same linked; ln -sfn changed link; mkdir -p new/er; echo n > new/er/file
        : > empty; mkdir hollow; printf '#!/bin/sh\\n' > runs; chmod +x runs; touch same`,
     );
-    const names = [
-      "changed",
-      "empty",
-      "link",
-      "linked",
-      "new/er/file",
-      "removed/deep/file",
-      "runs",
-    ];
-    expect(all).toMatchObject({ changed: [...names, "tool", "was-tool"], ...nothing });
-    expect(of.read("changed")).toBe("a\0b\xff");
-    expect([of.has("removed"), of.has("hollow"), of.read("empty")]).toEqual([false, false, ""]);
-    expect([of.path("linked"), of.path("link")].map((path) => readlinkSync(path))).toEqual([
-      "same",
-      "changed",
-    ]);
+    const names = ["changed", "empty", "link", "linked", "new/er/file", "removed/deep/file"];
+    expect(all).toMatchObject({ changed: [...names, "runs", "tool", "was-tool"], ...nothing });
+    expect(of.contents("changed", "empty")).toEqual(["a\0b\xff", ""]);
+    expect([of.has("removed"), of.has("hollow")]).toEqual([false, false]);
+    const links = ["linked", "link"].map((name) => readlinkSync(of.path(name), "utf8"));
+    expect(links).toEqual(["same", "changed"]);
     const modes = ["tool", "was-tool", "runs"].map((name) => statSync(of.path(name)).mode & 0o111);
     expect(modes).toEqual([0o111, 0, 0o111]);
     expect(statSync(of.path("same"), { bigint: true })).toEqual(before);
@@ -91,16 +69,8 @@ for name in [b" ", b"-rf", b"q\\"uo'te", b"line\\nend", "ü🚀".encode(), b"n\\
     expect((await pair.sandbox.exec({ argv, cwd: "/workspace" })).exitCode).toBe(0);
     const { changed, refused } = await pair.pull(synced);
     expect([changed.length, refused]).toEqual([9, []]);
-    for (const name of [
-      " ",
-      "-rf",
-      "q\"uo'te",
-      "line\nend",
-      "ü🚀",
-      "*",
-      ":(top)x",
-      "w".repeat(255),
-    ]) {
+    const texts = [" ", "-rf", "q\"uo'te", "line\nend", "ü🚀", "*", ":(top)x", "w".repeat(255)];
+    for (const name of texts) {
       expect(pair.checkout.read(name)).toBe(Buffer.from(name).toString("latin1"));
     }
     expect(pair.checkout.read(Buffer.from([0x6e, 0xff, 0x80]))).toBe("n\xff\x80");
@@ -120,43 +90,30 @@ for name in [b" ", b"-rf", b"q\\"uo'te", b"line\\nend", "ü🚀".encode(), b"n\\
 
   it("[SY20] a file in place of a folder, and a folder in place of a file, come back", async () => {
     await using pair = await begun({ "folder/one": "1\n", "folder/two/three": "3\n", file: "f\n" });
-    const { changed } = await run(
-      pair,
-      "rm -r folder file; echo f > folder; mkdir file; echo i > file/in",
-    );
+    const command = "rm -r folder file; echo f > folder; mkdir file; echo i > file/in";
+    const { changed } = await run(pair, command);
     expect(changed).toEqual(["file", "file/in", "folder", "folder/one", "folder/two/three"]);
-    expect([pair.checkout.read("folder"), pair.checkout.read("file/in")]).toEqual(["f\n", "i\n"]);
+    expect(pair.checkout.contents("folder", "file/in")).toEqual(["f\n", "i\n"]);
   });
 
   it("[SY20] a folder in place of a link, and a link in place of a folder, come back", async () => {
     await using pair = await begun({ ".gitignore": "*.log\n", "b/c.txt": "c\n", "d/e": "e\n" });
     const of = pair.checkout;
     of.link("away", "b");
-    const { changed, ...rest } = await run(
-      pair,
-      "rm -r away d; mkdir away; echo i > away/in; echo l > away/x.log; ln -s b d",
-    );
-    expect(changed).toEqual(["away", "away/in", "d", "d/e"]);
-    expect(rest).toMatchObject(nothing);
-    expect([of.read("away/in"), of.has("away/x.log"), of.has("b/in")]).toEqual([
-      "i\n",
-      false,
-      false,
-    ]);
+    const command = "rm -r away d; mkdir away; echo i > away/in; echo l > away/x.log; ln -s b d";
+    const all = await run(pair, command);
+    expect(all).toMatchObject({ changed: ["away", "away/in", "d", "d/e"], ...nothing });
+    const contents = of.contents("away/in", "away/x.log", "b/in");
+    expect(contents).toEqual(["i\n", undefined, undefined]);
     expect(readlinkSync(of.path("d"))).toBe("b");
   });
 
   it("[SY20] line ends and filters do not change what comes back", async () => {
-    await using pair = await begun({
-      ".gitattributes": "*.dos eol=crlf\n* text=auto\n",
-      "x.dos": "x\r\n",
-    });
+    const attributes = "*.dos eol=crlf\n* text=auto\n";
+    await using pair = await begun({ ".gitattributes": attributes, "x.dos": "x\r\n" });
     pair.checkout.git("config", "core.autocrlf", "true");
-    const { changed } = await run(
-      pair,
-      "printf 'one\\r\\ntwo\\n' > x.dos; printf 'a\\r\\n' > new.txt",
-    );
-    expect(changed).toEqual(["new.txt", "x.dos"]);
+    const command = "printf 'one\\r\\ntwo\\n' > x.dos; printf 'a\\r\\n' > new.txt";
+    expect((await run(pair, command)).changed).toEqual(["new.txt", "x.dos"]);
     expect(pair.checkout.read("x.dos") + pair.checkout.read("new.txt")).toBe("one\r\ntwo\na\r\n");
   });
 
@@ -167,10 +124,8 @@ open("large.bin", "wb").write(random.Random(7).randbytes(12_000_000))`;
     const all = await run(pair, `python3 -c '${make}'; sha256sum large.bin > sum`);
     expect(all).toMatchObject({ changed: ["large.bin", "sum"], ...nothing });
     expect(all.receivedBytes).toBeGreaterThan(12_000_000);
-    const hash = createHash("sha256")
-      .update(pair.checkout.read("large.bin"), "latin1")
-      .digest("hex");
-    expect(pair.checkout.read("sum")).toBe(`${hash}  large.bin\n`);
+    const hash = createHash("sha256").update(pair.checkout.read("large.bin"), "latin1");
+    expect(pair.checkout.read("sum")).toBe(`${hash.digest("hex")}  large.bin\n`);
   });
 
   it("[SY20] an unreadable file is reported, and the others come back", async () => {
@@ -186,16 +141,11 @@ describe("an ignored file", () => {
     await using pair = await begun({ ".gitignore": "made/\n*.log\n", "a.txt": "a\n" });
     const of = pair.checkout;
     of.write("made/here", "here\n");
-    const all = await run(
-      pair,
-      "mkdir -p made; echo x > made/here; echo x > y.log; : > .gitignore; echo n > new",
-    );
-    expect(all.changed).toEqual([".gitignore", "new"]);
-    expect([of.read("made/here"), of.has("y.log"), of.read(".gitignore")]).toEqual([
-      "here\n",
-      false,
-      "",
-    ]);
+    const command =
+      "mkdir -p made; echo x > made/here; echo x > y.log; : > .gitignore; echo n > new";
+    expect((await run(pair, command)).changed).toEqual([".gitignore", "new"]);
+    const contents = of.contents("made/here", "y.log", ".gitignore");
+    expect(contents).toEqual(["here\n", undefined, ""]);
   });
 
   it("[SY21] does not come back, even if the command removed the ignore lists", async () => {
@@ -217,12 +167,9 @@ describe("an ignored file", () => {
       ...nothing,
     });
     expect(removed.filter((name) => name !== "list/.gitignore" && of.has(name))).toEqual([]);
-    expect([of.has("deep"), of.has("made/there"), of.read("made/here"), of.read("list")]).toEqual([
-      false,
-      false,
-      "here\n",
-      "n\n",
-    ]);
+    expect(of.has("deep")).toBe(false);
+    const contents = of.contents("made/there", "made/here", "list");
+    expect(contents).toEqual([undefined, "here\n", "n\n"]);
     clean(of);
   });
 
@@ -239,13 +186,8 @@ describe("an ignored file", () => {
 
 describe("a file changed here meanwhile", () => {
   it("[SY22] stays, and the other version is saved next to it under a reported name", async () => {
-    await using pair = await begun({
-      one: "1\n",
-      two: "2\n",
-      three: "3\n",
-      tool: "t\n",
-      gone: "g\n",
-    });
+    const files = { one: "1\n", two: "2\n", three: "3\n", tool: "t\n", gone: "g\n" };
+    await using pair = await begun(files);
     const of = pair.checkout;
     const all = await run(
       pair,
@@ -266,13 +208,8 @@ describe("a file changed here meanwhile", () => {
     });
     expect(all.conflicts).toEqual(saved);
     for (const { savedAs } of saved) expect(of.read(savedAs)).toBe("there\n");
-    expect([
-      of.read("one"),
-      of.read("three"),
-      of.read("tool"),
-      of.has("gone"),
-      of.read("new"),
-    ]).toEqual([...["here\n", "here\n", "t\n", false, "here\n"]]);
+    const contents = of.contents("one", "three", "tool", "gone", "new");
+    expect(contents).toEqual(["here\n", "here\n", "t\n", undefined, "here\n"]);
     clean(of);
   });
 
@@ -306,14 +243,9 @@ describe("a file changed here meanwhile", () => {
       { path: "folder", savedAs: "folder.from-sandbox" },
       { path: "fresh/in", savedAs: "fresh.from-sandbox/in" },
     ]);
-    const read = ["folder/mine", "file", "fresh", "file.from-sandbox/in", "folder.from-sandbox"];
-    expect(read.map((name) => of.read(name))).toEqual([
-      "here\n",
-      "here\n",
-      "here\n",
-      "there\n",
-      "there\n",
-    ]);
+    expect(of.contents("folder/mine", "file", "fresh")).toEqual(["here\n", "here\n", "here\n"]);
+    const saved = of.contents("file.from-sandbox/in", "folder.from-sandbox");
+    expect(saved).toEqual(["there\n", "there\n"]);
   });
 
   for (const [what, before] of [
@@ -337,7 +269,7 @@ describe("a file changed here meanwhile", () => {
       const from = before === undefined ? undefined : entry(before);
       const placed = writer.apply({ name: "file", from, to: entry("there\n") });
       expect(placed).toEqual({ what: "conflict", savedAs: "file.from-sandbox" });
-      expect([of.read("file"), of.read("file.from-sandbox")]).toEqual(["here\n", "there\n"]);
+      expect(of.contents("file", "file.from-sandbox")).toEqual(["here\n", "there\n"]);
       clean(of);
     });
   }
@@ -360,10 +292,8 @@ describe("a file changed here meanwhile", () => {
     await using pair = await begun();
     expect((await run(pair, "echo made > made")).changed).toEqual(["made"]);
     pair.checkout.remove("made");
-    const second = await run(pair, "ls > seen");
-    expect(second.changed).toEqual(["seen"]);
-    expect(pair.checkout.read("seen")).toBe("a.txt\nb\nseen\n");
-    expect(pair.checkout.has("made")).toBe(false);
+    expect((await run(pair, "ls > seen")).changed).toEqual(["seen"]);
+    expect(pair.checkout.contents("seen", "made")).toEqual(["a.txt\nb\nseen\n", undefined]);
   });
 
   it("[SY23] files that the sandbox never had stay whatever happens", async () => {
@@ -371,7 +301,7 @@ describe("a file changed here meanwhile", () => {
     pair.checkout.write("private", "mine\n");
     pair.checkout.write("own", "mine\n");
     await run(pair, "git clean -qfdx; git reset -q --hard", (of) => of.write("later", "mine\n"));
-    const left = ["private", "later"].map((name) => pair.checkout.read(name));
-    expect([...left, pair.checkout.has("own")]).toEqual(["mine\n", "mine\n", false]);
+    const left = pair.checkout.contents("private", "later", "own");
+    expect(left).toEqual(["mine\n", "mine\n", undefined]);
   });
 });

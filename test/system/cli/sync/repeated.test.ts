@@ -3,21 +3,16 @@
  * ignored files stay.
  */
 import { execFileSync } from "node:child_process";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { randomBytes } from "node:crypto";
+import { describe, expect, it } from "vitest";
 import { syncUp } from "../../../../src/cli/sync/sync.ts";
 import { Checkout } from "./checkout.ts";
-import { expectSynced, SyncServer } from "./sync-pair.ts";
+import { expectSynced, useSyncPairs } from "./sync-pair.ts";
 
-let world: SyncServer;
-beforeAll(async () => {
-  world = await SyncServer.start();
-});
-afterAll(async () => {
-  await world?.[Symbol.asyncDispose]();
-});
+const pairOf = await useSyncPairs();
 
 const gitHere = execFileSync("sh", ["-c", "command -v git"]).toString().trim();
-const begun = (files?: Record<string, string>) => world.pair(Checkout.begun(files));
+const begun = (files?: Record<string, string>) => pairOf(Checkout.begun(files));
 
 describe("history", () => {
   it("[SY1] sends a branch that was reset, rebased or merged", async () => {
@@ -81,14 +76,13 @@ describe("only what is missing", () => {
 
   it("[SY11] a small change sends little, however large the checkout is", async () => {
     await using pair = await begun();
-    const noise = Buffer.from(Array.from({ length: 3_000_000 }, () => Math.random() * 256));
-    pair.checkout.write("large.bin", noise);
+    pair.checkout.write("large.bin", randomBytes(3_000_000));
     pair.checkout.commit("large");
     expect(await expectSynced(pair)).toBeGreaterThan(2_900_000);
     pair.checkout.write("a.txt", "changed\n");
-    const sent = await expectSynced(pair);
-    expect(sent).toBeGreaterThan(0);
-    expect(sent).toBeLessThan(20_000);
+    const sentBytes = await expectSynced(pair);
+    expect(sentBytes).toBeGreaterThan(0);
+    expect(sentBytes).toBeLessThan(20_000);
     // What the sandbox had before is not sent again either.
     pair.checkout.git("checkout", "-q", "--", "a.txt");
     expect(await expectSynced(pair)).toBe(0);
@@ -96,8 +90,7 @@ describe("only what is missing", () => {
 
   it("[SY13] a large upload reports its progress up to the end", async () => {
     await using pair = await begun();
-    const noise = Buffer.from(Array.from({ length: 4_000_000 }, () => Math.random() * 256));
-    pair.checkout.write("large.bin", noise);
+    pair.checkout.write("large.bin", randomBytes(4_000_000));
     const messages: string[] = [];
     await syncUp(pair.sandbox, pair.checkout.root, { progress: (text) => messages.push(text) });
     const steps = messages.filter((text) => /^Sending \d+\.\d of 4\.\d MB$/.test(text));
@@ -108,8 +101,7 @@ describe("only what is missing", () => {
 
   it("[SY13] a cancelled sync ends, and the next one is complete", async () => {
     await using pair = await begun();
-    const noise = Buffer.from(Array.from({ length: 4_000_000 }, () => Math.random() * 256));
-    pair.checkout.write("large.bin", noise);
+    pair.checkout.write("large.bin", randomBytes(4_000_000));
     const off = new AbortController();
     const progress = (text: string) => {
       if (/^Sending [12]/.test(text)) off.abort(new Error("called off"));

@@ -2,17 +2,11 @@
  * Tests that a sandbox gets a checkout exactly as it is, whatever its shape: git reports the same on both sides, and
  * every file that is not ignored is identical.
  */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { Checkout } from "./checkout.ts";
-import { SyncServer } from "./sync-pair.ts";
+import { useSyncPairs } from "./sync-pair.ts";
 
-let world: SyncServer;
-beforeAll(async () => {
-  world = await SyncServer.start();
-});
-afterAll(async () => {
-  await world?.[Symbol.asyncDispose]();
-});
+const pairOf = await useSyncPairs();
 
 /**
  * The preparation of a checkout, and what `git status` must report, so that no case passes because nothing happened.
@@ -52,11 +46,7 @@ const shapes: Shape[] = [
       of.git("checkout", "-q", "other");
       of.write("b/c.txt", "changed\n");
       of.commit("changed what the others removed");
-      try {
-        of.git("merge", "-q", "main");
-      } catch {
-        // The exit code reports conflicts.
-      }
+      of.tryGit("merge", "-q", "main");
     },
     /u UU .*a\.txt.*u UD .*b\/c\.txt/,
   ],
@@ -70,11 +60,7 @@ const shapes: Shape[] = [
       of.write("a.txt", "main\n");
       of.commit("main");
       of.git("checkout", "-q", "topic");
-      try {
-        of.git("rebase", "-q", "main");
-      } catch {
-        // It stops at the conflict.
-      }
+      of.tryGit("rebase", "-q", "main");
     },
     /u UU/,
   ],
@@ -193,10 +179,12 @@ const shapes: Shape[] = [
     },
     /b\/c\.txt.*both\.txt/,
   ],
-  ...[
-    ["by a setting", "my attributes"],
-    ["in the usual place", ".config/git/attributes"],
-  ].map(
+  ...(
+    [
+      ["by a setting", "my attributes"],
+      ["in the usual place", ".config/git/attributes"],
+    ] as const
+  ).map(
     ([where, path]): Shape => [
       `[SY4] attributes of all the owner's repositories, ${where}, travel, and those of the tree win over them`,
       (of) => {
@@ -212,12 +200,8 @@ const shapes: Shape[] = [
         for (const end of endings) of.write(`crlf.${end}`, "one\r\ntwo\r\n");
         of.commit("crlf");
         for (const end of endings) of.write(`crlf.${end}`, "one\r\ntwo\r\n");
-        expect(
-          of
-            .git("ls-files", "--eol")
-            .match(/i\/lf .*crlf\.\w+/g)
-            ?.map((line) => line.slice(-3)),
-        ).toEqual(["own", "txt"]);
+        const converted = of.git("ls-files", "--eol").match(/i\/lf .*crlf\.\w+/g) ?? [];
+        expect(converted.map((line) => line.slice(-3))).toEqual(["own", "txt"]);
         of.write("a.txt", "changed\r\n");
       },
       /^1 \.M [^|]*a\.txt\|$/,
@@ -315,21 +299,19 @@ const shapes: Shape[] = [
   ],
 ];
 
-describe("sending a checkout", () => {
-  for (const [title, arrange, mentions] of shapes) {
-    it(title, async () => {
-      await using pair = await world.pair(Checkout.begun());
-      arrange(pair.checkout);
-      const here = pair.checkout.seen();
-      expect(here.status).toMatch(mentions);
-      const { sentBytes } = await pair.sync();
-      expect(sentBytes).toBeGreaterThan(0);
-      const there = await pair.seen();
-      expect(there).toEqual(here);
-      // The sync leaves nothing visible to the owner, and there is nothing left to send.
-      expect(pair.checkout.seen()).toEqual(here);
-      expect((await pair.sync()).sentBytes).toBe(0);
-      expect(await pair.seen()).toEqual(here);
-    });
-  }
-});
+for (const [title, arrange, mentions] of shapes) {
+  it(title, async () => {
+    await using pair = await pairOf(Checkout.begun());
+    arrange(pair.checkout);
+    const here = pair.checkout.seen();
+    expect(here.status).toMatch(mentions);
+    const { sentBytes } = await pair.sync();
+    expect(sentBytes).toBeGreaterThan(0);
+    const there = await pair.seen();
+    expect(there).toEqual(here);
+    // The sync leaves nothing visible to the owner, and there is nothing left to send.
+    expect(pair.checkout.seen()).toEqual(here);
+    expect((await pair.sync()).sentBytes).toBe(0);
+    expect(await pair.seen()).toEqual(here);
+  });
+}

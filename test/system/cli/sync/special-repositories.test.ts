@@ -4,20 +4,22 @@
  */
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { syncUp } from "../../../../src/cli/sync/sync.ts";
 import { Checkout } from "./checkout.ts";
-import { expectSynced, SyncServer } from "./sync-pair.ts";
+import { expectSynced, useSyncPairs } from "./sync-pair.ts";
 
-let world: SyncServer;
-beforeAll(async () => {
-  world = await SyncServer.start();
-});
-afterAll(async () => {
-  await world?.[Symbol.asyncDispose]();
-});
+const pairOf = await useSyncPairs();
 
-const begun = (files?: Record<string, string>) => world.pair(Checkout.begun(files));
+const begun = (files?: Record<string, string>) => pairOf(Checkout.begun(files));
+
+/** Any call fails the test. */
+const failingHandler: ProxyHandler<object> = {
+  get(_, name) {
+    throw new Error(`asked for ${String(name)}`);
+  },
+};
+const unreachable = new Proxy({}, failingHandler) as never;
 
 describe("large files (LFS)", () => {
   const lfs = (of: Checkout) => {
@@ -55,12 +57,11 @@ describe("large files (LFS)", () => {
       using of = Checkout.begun();
       lfs(of);
       change(of);
-      const refusal = await syncUp(unreachable, of.root).catch((error: unknown) => error);
-      expect(refusal).toMatchObject({
+      await expect(syncUp(unreachable, of.root)).rejects.toMatchObject({
         code: "lfs_changed",
+        message: expect.stringMatching(/x\.big/),
         hint: expect.stringMatching(/berth cp/),
       });
-      expect(String(refusal)).toMatch(/x\.big/);
     });
   }
 
@@ -143,7 +144,7 @@ describe("special repositories", () => {
     }
     const clone = new Checkout();
     clone.gitAt(clone.folder, "clone", "-q", "--depth=2", `file://${origin.root}`, "code");
-    await using pair = await world.pair(clone);
+    await using pair = await pairOf(clone);
     clone.write("a.txt", "changed\n");
     await expectSynced(pair);
     expect((await pair.there("git log --format=%s")).split("\n")).toEqual(["four", "three", ""]);
@@ -157,7 +158,7 @@ describe("special repositories", () => {
     const of = Checkout.begun();
     of.git("worktree", "add", "-q", "-b", "linked", "../linked");
     const linked = new Checkout("linked", of.folder);
-    await using pair = await world.pair(linked);
+    await using pair = await pairOf(linked);
     linked.write("a.txt", "linked\n");
     linked.write("b/new", "new\n");
     await pair.sync(join(linked.root, "b"));
@@ -202,27 +203,16 @@ describe("special repositories", () => {
 
   it("[SY15] outside of a checkout it fails before any call", async () => {
     using of = new Checkout();
-    const refusal = await syncUp(unreachable, of.root).catch((error: unknown) => error);
-    expect(refusal).toMatchObject({ code: "no_checkout", hint: expect.stringMatching(/checkout/) });
+    const expected = { code: "no_checkout", hint: expect.stringMatching(/checkout/) };
+    await expect(syncUp(unreachable, of.root)).rejects.toMatchObject(expected);
     expect(realpathSync(of.root)).toBe(of.root);
   });
 
   it("[SY15] a sandbox without git is reported, with another image as the next step", async () => {
     using of = Checkout.begun();
-    const bare = {
-      exec: async () => ({ exitCode: 127, stdout: "", stderr: "", truncated: false }),
-    } as never;
-    const refusal = await syncUp(bare, of.root).catch((error: unknown) => error);
-    expect(refusal).toMatchObject({ code: "no_git", hint: expect.stringMatching(/image/) });
+    const result = { exitCode: 127, stdout: "", stderr: "", truncated: false };
+    const bare = { exec: async () => result } as never;
+    const expected = { code: "no_git", hint: expect.stringMatching(/image/) };
+    await expect(syncUp(bare, of.root)).rejects.toMatchObject(expected);
   });
 });
-
-/** Any call fails the test. */
-const unreachable = new Proxy(
-  {},
-  {
-    get(_, name) {
-      throw new Error(`asked for ${String(name)}`);
-    },
-  },
-) as never;

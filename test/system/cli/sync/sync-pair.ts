@@ -1,34 +1,20 @@
-/**
- * A real Berth for tests of syncs, and pairs of a checkout and its sandbox.
- */
-
-import { expect } from "vitest";
+/** Pairs of a checkout and its sandbox, for tests of syncs. */
+import { afterAll, expect } from "vitest";
 import { type PullResult, pull, type Synced, syncUp } from "../../../../src/cli/sync/sync.ts";
 import { connect, type SandboxHandle } from "../../../../src/client/index.ts";
-import { type SharedServer, useSharedServer } from "../../shared-server.ts";
+import { useSharedServer } from "../../shared-server.ts";
 import type { Checkout } from "./checkout.ts";
 import { type CheckoutView, inspectScript, parseView } from "./checkout-view.ts";
 
-export class SyncServer implements AsyncDisposable {
-  readonly server: SharedServer;
-
-  constructor(server: SharedServer) {
-    this.server = server;
-  }
-
-  static async start(): Promise<SyncServer> {
-    return new SyncServer(await useSharedServer());
-  }
-
-  async pair(checkout: Checkout): Promise<SyncPair> {
-    const berth = connect({ url: this.server.url, key: this.server.key });
+/** Makes pairs on the shared server, which is cleaned up after the last test of the file. */
+export async function useSyncPairs(): Promise<(checkout: Checkout) => Promise<SyncPair>> {
+  const server = await useSharedServer();
+  afterAll(() => server[Symbol.asyncDispose]());
+  const berth = connect(server);
+  return async (checkout) => {
     const { id } = await berth.create({ waitMs: 20_000 });
     return new SyncPair(checkout, berth.sandbox(id));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.server[Symbol.asyncDispose]();
-  }
+  };
 }
 
 export class SyncPair implements AsyncDisposable {

@@ -10,7 +10,7 @@ const cols = 80;
 const rows = 24;
 
 /** A real terminal by `script`, and what a user sees on it. */
-class Screen {
+class Screen implements Disposable {
   readonly #terminal = new Terminal({ cols, rows, allowProposedApi: true });
   readonly #child: ReturnType<typeof spawn>;
   readonly ended: Promise<number | null>;
@@ -52,7 +52,7 @@ class Screen {
     return lines.join("\n").trimEnd();
   }
 
-  end(): void {
+  [Symbol.dispose](): void {
     this.#child.kill("SIGKILL");
     this.#terminal.dispose();
   }
@@ -71,68 +71,50 @@ const repo = (name: string, setup: string[]) => {
 
 it("[CL27] one line shows what the command waits for, and disappears at the end", async () => {
   const cwd = repo("progress", ["sleep 2"]);
-  const screen = new Screen(user, ["start", "--wait"], cwd);
-  try {
-    await until("the set-up is shown", async () =>
-      /^\S Set-up 1 of 1: sleep 2$/.test(await screen.seen()),
-    );
-    expect(screen.written).toContain(hideCursor);
-    expect(await screen.ended).toBe(0);
-    expect(await screen.seen()).toMatch(/^Sandbox \w{24} is running \(created\)\.$/);
-    expectCursor(screen);
-  } finally {
-    screen.end();
-  }
+  using screen = new Screen(user, ["start", "--wait"], cwd);
+  await until("the set-up is shown", async () =>
+    /^\S Set-up 1 of 1: sleep 2$/.test(await screen.seen()),
+  );
+  expect(screen.written).toContain(hideCursor);
+  expect(await screen.ended).toBe(0);
+  expect(await screen.seen()).toMatch(/^Sandbox \w{24} is running \(created\)\.$/);
+  expectCursor(screen);
 });
 
 it("[CL27] Ctrl-C ends the command at once with 130 and restores the cursor", async () => {
   const cwd = repo("interrupted", ["sleep 50"]);
-  const screen = new Screen(user, ["start", "--wait"], cwd);
-  try {
-    await until("the set-up is shown", async () => (await screen.seen()).includes("sleep 50"));
-    screen.type("\u0003");
-    expect(await screen.ended).toBe(130);
-    expect(await screen.seen()).not.toContain("sleep 50");
-    expectCursor(screen);
-  } finally {
-    screen.end();
-  }
+  using screen = new Screen(user, ["start", "--wait"], cwd);
+  await until("the set-up is shown", async () => (await screen.seen()).includes("sleep 50"));
+  screen.type("\u0003");
+  expect(await screen.ended).toBe(130);
+  expect(await screen.seen()).not.toContain("sleep 50");
+  expectCursor(screen);
 });
 
 it("[CL27] `error:` is red, unless NO_COLOR is set", async () => {
   const message = "error: Unknown command 'nothing'.\nhint: Run `berth --help` for usage.";
-  const coloured = new Screen(user, ["nothing"], user.home);
-  const plain = new Screen(user, ["nothing"], user.home, { NO_COLOR: "1" });
-  try {
-    expect([await coloured.ended, await plain.ended]).toEqual([1, 1]);
-    expect([await coloured.seen(), await plain.seen()]).toEqual([message, message]);
-    expect(coloured.written).toContain("\u001b[31merror:\u001b[39m ");
-    expect(plain.written).not.toContain("\u001b");
-  } finally {
-    coloured.end();
-    plain.end();
-  }
+  using coloured = new Screen(user, ["nothing"], user.home);
+  using plain = new Screen(user, ["nothing"], user.home, { NO_COLOR: "1" });
+  expect([await coloured.ended, await plain.ended]).toEqual([1, 1]);
+  expect([await coloured.seen(), await plain.seen()]).toEqual([message, message]);
+  expect(coloured.written).toContain("\u001b[31merror:\u001b[39m ");
+  expect(plain.written).not.toContain("\u001b");
 });
 
 it("[CL27] a key is typed unseen, and Ctrl-C restores the terminal", async () => {
-  const screen = new Screen(user, ["login", "--url", server.url], user.home);
-  const second = new Screen(user, ["login", "--url", server.url], user.home);
-  try {
-    await until(
-      "it asks",
-      () => screen.written.includes("Key: ") && second.written.includes("Key: "),
-    );
-    screen.type(`wrong\u0015${server.key}x\u007f\r`);
-    expect(await screen.ended).toBe(0);
-    expect(await screen.seen()).toContain(`Logged in to ${server.url}; stored in `);
-    expect(screen.written).not.toContain(server.key.slice(0, 8));
-    second.type("wrong\u0003");
-    expect(await second.ended).toBe(130);
-    expect(await second.seen()).toBe("Key: \nerror: No key was typed.");
-  } finally {
-    screen.end();
-    second.end();
-  }
+  using screen = new Screen(user, ["login", "--url", server.url], user.home);
+  using second = new Screen(user, ["login", "--url", server.url], user.home);
+  await until(
+    "it asks",
+    () => screen.written.includes("Key: ") && second.written.includes("Key: "),
+  );
+  screen.type(`wrong\u0015${server.key}x\u007f\r`);
+  expect(await screen.ended).toBe(0);
+  expect(await screen.seen()).toContain(`Logged in to ${server.url}; stored in `);
+  expect(screen.written).not.toContain(server.key.slice(0, 8));
+  second.type("wrong\u0003");
+  expect(await second.ended).toBe(130);
+  expect(await second.seen()).toBe("Key: \nerror: No key was typed.");
 });
 
 function expectCursor({ written }: Screen): void {
