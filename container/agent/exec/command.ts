@@ -188,13 +188,14 @@ async function waitForEnd(
 }
 
 /** Resolves with why the tree must be ended; undefined: the process exited by itself. */
-function waitForExit(
+export function waitForExit(
   tree: ProcessTree,
-  timeoutMs: number,
+  timeoutMs: number | undefined,
   signal: AbortSignal,
 ): Promise<"timeout" | "aborted" | undefined> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => finish("timeout"), timeoutMs);
+    const timer =
+      timeoutMs === undefined ? undefined : setTimeout(() => finish("timeout"), timeoutMs);
     const onAbort = () => finish("aborted");
     signal.addEventListener("abort", onAbort);
     tree.exited.then(() => finish(undefined));

@@ -1,8 +1,6 @@
-/**
- * Gives turns one at a time, in the order of arrival, to a bounded number of waiters. A session has one queue, and so
- * has each process name.
- */
+/** Gives turns one at a time, in the order of arrival, to a bounded number of waiters. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import { tooMany } from "../server/fields.ts";
 
 /** How many may wait; one more gets the error "<max> <tooMany>." */
 export type QueueOptions = { max: number; tooMany: string; hint: string };
@@ -34,7 +32,8 @@ export class TurnQueue {
       this.#isTaken = true;
       return Promise.resolve(this.#createTurn());
     }
-    if (this.#waiters.length >= this.#options.max) throw tooMany(this.#options);
+    const { max, tooMany: what, hint } = this.#options;
+    if (this.#waiters.length >= max) throw tooMany(max, what, hint);
     return new Promise((resolve, reject) => {
       const leave = () => {
         this.#waiters.splice(this.#waiters.indexOf(begin), 1);
@@ -60,10 +59,6 @@ export class TurnQueue {
       else next();
     };
   }
-}
-
-function tooMany({ max, tooMany: what, hint }: QueueOptions): BerthError {
-  return new BerthError("too_many", `${max} ${what}.`, { hint, facts: { limit: max } });
 }
 
 export function abortReason({ reason }: AbortSignal): BerthError {

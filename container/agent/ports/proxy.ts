@@ -1,13 +1,16 @@
 /** Proxies `/v1/ports/<port>/<path>` to a server in the sandbox at 127.0.0.1:<port>, with unchanged bodies. */
-
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { agentPaths } from "../../../src/protocol/internal/agent-wire.ts";
 import type { AgentServer } from "../server/socket.ts";
-import { requestHeadersFor, responseHeadersFrom } from "./headers.ts";
-import { proxySocket } from "./socket-proxy.ts";
-import { portUnreachable } from "./unreachable.ts";
+import { joinCaller, openPortSocket } from "./socket-proxy.ts";
 
 const portMax = 65535;
+
+/** These belong to one connection, not to the message (RFC 9110, 7.6.1). */
+const hopByHop = new Set([
+  ...["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding"],
+  ...["upgrade", "proxy-authenticate", "proxy-authorization"],
+]);
 
 export async function proxyToPort(
   request: Request,
@@ -16,13 +19,19 @@ export async function proxyToPort(
   responseHeaders: Record<string, string>,
 ): Promise<Response | undefined> {
   const { port, target } = parseTarget(request.url, ownPort);
+  const headers = passedHeaders(request.headers);
+  headers.delete("authorization");
+  // The server gets the host of its own address on the loopback.
+  headers.delete("host");
   if (request.headers.get("upgrade")?.toLowerCase() === "websocket") {
-    return proxySocket(request, server, { port, target, responseHeaders });
+    const socket = await openPortSocket(`ws://127.0.0.1:${port}${target}`, headers);
+    if (socket === undefined) throw portUnreachable(port);
+    return joinCaller(socket, request, server, responseHeaders);
   }
   try {
     const response = await fetch(`http://127.0.0.1:${port}${target}`, {
       method: request.method,
-      headers: requestHeadersFor(request.headers),
+      headers,
       body: request.body,
       redirect: "manual",
       signal: request.signal,
@@ -33,7 +42,7 @@ export async function proxyToPort(
     return new Response(response.body === null ? null : wrapBody(response.body), {
       status: response.status,
       statusText: response.statusText,
-      headers: responseHeadersFrom(response.headers),
+      headers: passedHeaders(response.headers),
     });
   } catch {
     throw portUnreachable(port);
@@ -79,4 +88,24 @@ function parseTarget(url: string, ownPort: number | undefined): { port: number; 
     });
   }
   return { port, target: `${slash < 0 ? "/" : rest.slice(slash)}${search}` };
+}
+
+/** Leaves out the headers of one connection, and Berth's own. */
+function passedHeaders(headers: Headers): Headers {
+  const connectionHeaders = new Set(
+    (headers.get("connection") ?? "").split(",").map((name) => name.trim().toLowerCase()),
+  );
+  const passed = new Headers();
+  for (const [name, value] of headers) {
+    if (hopByHop.has(name) || connectionHeaders.has(name) || name.startsWith("berth-")) continue;
+    passed.append(name, value);
+  }
+  return passed;
+}
+
+function portUnreachable(port: number): BerthError {
+  return new BerthError("port_unreachable", `Nothing in the sandbox answers on port ${port}.`, {
+    hint: `Start a server that listens on 127.0.0.1:${port} or 0.0.0.0:${port}.`,
+    facts: { port },
+  });
 }

@@ -1,11 +1,6 @@
-/**
- * Proxies a WebSocket between a caller and a server in the sandbox: messages and close codes pass both ways. What a slow
- * side has not read is bounded; beyond the bound both sides are closed.
- */
+/** Proxies a WebSocket between a caller and a server in the sandbox. What a slow side has not read is bounded. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentServer, AgentSocket } from "../server/socket.ts";
-import { requestHeadersFor } from "./headers.ts";
-import { portUnreachable } from "./unreachable.ts";
 
 type PortSocket = {
   inner: WebSocket;
@@ -22,18 +17,28 @@ const tooSlow = 1013;
 const lost = 1006;
 const noStatus = 1005;
 
-export async function proxySocket(
-  request: Request,
-  server: AgentServer,
-  to: { port: number; target: string; responseHeaders: Record<string, string> },
-): Promise<Response | undefined> {
-  const inner = openInner(request, to);
+/** Undefined: no server accepts the connection. */
+export async function openPortSocket(
+  url: string,
+  headers: Headers,
+): Promise<PortSocket | undefined> {
+  const inner = openInner(url, headers);
   const socket: PortSocket = { inner, early: [], outer: undefined };
   // Before the caller's side is open, because a server may send at once.
   forwardFrom(inner, socket);
-  await waitForOpen(inner, to.port);
+  return (await hasOpened(inner)) ? socket : undefined;
+}
+
+/** Upgrades the caller's request. Undefined: the connection became a WebSocket. */
+export function joinCaller(
+  socket: PortSocket,
+  request: Request,
+  server: AgentServer,
+  responseHeaders: Record<string, string>,
+): undefined {
+  const { inner } = socket;
   const protocol = inner.protocol === "" ? {} : { "sec-websocket-protocol": inner.protocol };
-  const headers = { ...to.responseHeaders, ...protocol };
+  const headers = { ...responseHeaders, ...protocol };
   if (server.upgrade(request, { data: callerSocket(socket), headers })) return undefined;
   inner.close();
   throw new BerthError("bad_request", "The request is not a WebSocket upgrade.");
@@ -58,11 +63,7 @@ function callerSocket(data: PortSocket): AgentSocket {
   };
 }
 
-function openInner(
-  request: Request,
-  { port, target }: { port: number; target: string },
-): WebSocket {
-  const headers = requestHeadersFor(request.headers);
+function openInner(url: string, headers: Headers): WebSocket {
   const protocols = (headers.get("sec-websocket-protocol") ?? "")
     .split(",")
     .map((protocol) => protocol.trim());
@@ -70,7 +71,7 @@ function openInner(
     // The handshake with the server is a new one, with its own keys.
     if (name.startsWith("sec-websocket-")) headers.delete(name);
   }
-  const inner = new WebSocket(`ws://127.0.0.1:${port}${target}`, {
+  const inner = new WebSocket(url, {
     headers: Object.fromEntries(headers),
     protocols: protocols.filter((protocol) => protocol !== ""),
     perMessageDeflate: false,
@@ -79,19 +80,19 @@ function openInner(
   return inner;
 }
 
-function waitForOpen(inner: WebSocket, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
+function hasOpened(inner: WebSocket): Promise<boolean> {
+  return new Promise((resolve) => {
     const limit = setTimeout(fail, connectMs);
     inner.addEventListener("open", () => {
       clearTimeout(limit);
-      resolve();
+      resolve(true);
     });
     inner.addEventListener("error", fail);
     inner.addEventListener("close", fail);
     function fail(): void {
       clearTimeout(limit);
       inner.close();
-      reject(portUnreachable(port));
+      resolve(false);
     }
   });
 }

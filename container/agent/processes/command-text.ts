@@ -1,6 +1,4 @@
-/**
- * Decides how much of a command line is remembered and shown: all of it while the budget lasts, its beginning in lists.
- */
+/** Decides how much of a command line is remembered: all of it while the budget lasts, its beginning in lists. */
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Process } from "../../../src/protocol/process.ts";
 

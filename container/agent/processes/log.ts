@@ -1,7 +1,4 @@
-/**
- * Stores the output of one process, both streams in the order in which they came, and decides when the process has to
- * wait for its readers.
- */
+/** Stores the output of one process, both streams in order, and decides when the process waits for its readers. */
 import { limits } from "../../../src/protocol/limits.ts";
 import { RetentionFloor } from "./retention-floor.ts";
 import { Ring } from "./ring.ts";

@@ -1,7 +1,4 @@
-/**
- * Maps names to running processes, and queues the calls that replace the process of a name.
- * Names are not stored: they end with the agent.
- */
+/** Maps names to running processes, and queues the calls that replace the process of a name. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { type QueueOptions, TurnQueue } from "../exec/queue.ts";
@@ -52,22 +49,22 @@ export class ProcessNames {
    */
   async runInTurn<T>(
     name: string,
-    caller: AbortSignal | undefined,
+    caller: AbortSignal,
     work: (deadline: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const abort = new AbortController();
     const timer = setTimeout(() => abort.abort(notReplaced(name)), limits.processReplaceMs);
     const leave = () => abort.abort();
-    caller?.addEventListener("abort", leave);
-    if (caller?.aborted) leave();
+    caller.addEventListener("abort", leave);
+    if (caller.aborted) leave();
     let finish = () => {};
     try {
       finish = await this.#waitForTurn(name, abort.signal);
-      caller?.removeEventListener("abort", leave);
+      caller.removeEventListener("abort", leave);
       return await work(abort.signal);
     } finally {
       clearTimeout(timer);
-      caller?.removeEventListener("abort", leave);
+      caller.removeEventListener("abort", leave);
       finish();
     }
   }

@@ -1,6 +1,4 @@
-/**
- * Runs one process: its pipes, its time limit, its record, until nothing of its tree is left. See log.ts for its output.
- */
+/** Runs one process: its pipes, time limit and record, until nothing of its tree is left. See log.ts for its output. */
 import { closeSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentEnding } from "../../../src/protocol/internal/agent.ts";
@@ -10,6 +8,7 @@ import type {
   Process as ProcessRecord,
   StdinTaken,
 } from "../../../src/protocol/process.ts";
+import { waitForExit } from "../exec/command.ts";
 import { type StartFailure, startFailure } from "../exec/program.ts";
 import { chownDescriptor } from "../kernel/libc.ts";
 import { PipeReader } from "../kernel/pipe.ts";
@@ -42,7 +41,6 @@ type ProcessInfo = {
 
 type Ended = Exit & { timedOut: boolean; leftovers: number; endedAt: string };
 type ExitReason = AgentEnding["reason"];
-type EndCause = "timeout" | "requested";
 
 /** Bounds the wait for output from a pipe that a process of another command holds open. */
 const drainRoundsMax = 10;
@@ -52,7 +50,7 @@ export class Process {
   readonly log: Log;
   readonly followers = new Set<LogFollower>();
   #startedAt = new Date().toISOString();
-  readonly #endRequested = Promise.withResolvers<void>();
+  readonly #endRequest = new AbortController();
   readonly #exitListeners = new Set<() => void>();
   readonly #over = Promise.withResolvers<void>();
   #tree: ProcessTree | undefined;
@@ -132,7 +130,7 @@ export class Process {
     this.#runToEnd(this.#tree, readers).catch((error) => {
       // Nobody awaits this: the record shows that the process is gone, the agent's own log why.
       console.error(`process ${this.id}:`, error);
-      this.#finish({ exitCode: null, signal: "SIGKILL", timedOut: false, leftovers: 0 });
+      this.#finish({ exitCode: null, signal: "SIGKILL" });
     });
   }
 
@@ -144,26 +142,21 @@ export class Process {
   /** Sends TERM to the whole tree, and KILL after the grace period. */
   end(why: ExitReason = "ended"): Promise<void> {
     if (this.isRunning) this.#endReason ??= why;
-    this.#endRequested.resolve();
+    this.#endRequest.abort();
     return this.over;
   }
 
   /** Closes a process that could not be started because of an internal error. */
   fail(): void {
-    this.log.close();
-    this.#finish({ exitCode: null, signal: null, timedOut: false, leftovers: 0 });
-  }
-
-  record(incarnation: string): ProcessRecord {
-    return this.#record(incarnation, this.info.commandText);
+    this.#finish({ exitCode: null, signal: null });
   }
 
   /** As lists have it. */
   listed(incarnation: string): ProcessRecord {
-    return this.#record(incarnation, abridge(this.info.commandText));
+    return this.record(incarnation, abridge(this.info.commandText));
   }
 
-  #record(incarnation: string, commandText: CommandText): ProcessRecord {
+  record(incarnation: string, commandText = this.info.commandText): ProcessRecord {
     const { cwd, name, sessionId } = this.info;
     const { log } = this;
     return {
@@ -191,7 +184,8 @@ export class Process {
 
   async #runToEnd(tree: ProcessTree, readers: PipeReader[]): Promise<void> {
     const read = Promise.allSettled(readers.map((reader) => reader.ended));
-    const cause = await this.#exitOrEndCause(tree);
+    const { timeoutMs } = this.info.options;
+    const cause = await waitForExit(tree, timeoutMs, this.#endRequest.signal);
     if (cause !== undefined) {
       tree.terminate();
       // A stopped process would not receive TERM.
@@ -209,21 +203,6 @@ export class Process {
     this.#finish({ ...(await tree.exited), timedOut: cause === "timeout", leftovers });
   }
 
-  /** Why the tree must be ended; undefined: the process exited by itself. */
-  #exitOrEndCause(tree: ProcessTree): Promise<EndCause | undefined> {
-    const { timeoutMs } = this.info.options;
-    return new Promise((resolve) => {
-      const timer =
-        timeoutMs === undefined ? undefined : setTimeout(() => done("timeout"), timeoutMs);
-      tree.exited.then(() => done(undefined));
-      this.#endRequested.promise.then(() => done("requested"));
-      function done(cause: EndCause | undefined): void {
-        clearTimeout(timer);
-        resolve(cause);
-      }
-    });
-  }
-
   /** All writers are dead, so the pipes end, unless a process of another command has one open. */
   async #drain(read: Promise<unknown>): Promise<void> {
     for (let n = 0; n < drainRoundsMax; n += 1) {
@@ -237,14 +216,14 @@ export class Process {
 
   #failToStart({ exitCode, line }: StartFailure): void {
     this.log.write("stderr", Buffer.from(line));
-    this.log.close();
-    this.#finish({ exitCode, signal: null, timedOut: false, leftovers: 0 });
+    this.#finish({ exitCode, signal: null });
   }
 
-  #finish(ended: Omit<Ended, "endedAt">): void {
+  #finish({ exitCode, signal, timedOut = false, leftovers = 0 }: Exit & Partial<Ended>): void {
     this.#stdin.close();
     this.log.close();
-    this.#ended = { ...ended, endedAt: new Date().toISOString() };
+    const endedAt = new Date().toISOString();
+    this.#ended = { exitCode, signal, timedOut, leftovers, endedAt };
     this.#over.resolve();
     for (const done of [...this.#exitListeners]) done();
   }

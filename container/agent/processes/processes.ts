@@ -1,26 +1,30 @@
-/**
- * Starts, replaces, lists and forgets the processes of one sandbox. An id never runs twice.
- */
-
+/** Starts, replaces, lists and forgets the processes of one sandbox. An id never runs twice. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentProcessCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
+import { resolveProgram, type StartFailure } from "../exec/program.ts";
+import { resolveCwd } from "../exec/sandbox-env.ts";
+import { resourcesUnavailable } from "../kernel/pipes.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
+import { endOnAbort } from "../server/abort.ts";
+import { tooMany } from "../server/fields.ts";
 import { CommandTextBudget } from "./command-text.ts";
-import { type PreparedProcess, prepareProcess } from "./prepare.ts";
-import type { Process, Program } from "./process.ts";
+import { Process, type Program } from "./process.ts";
 import { ProcessNames } from "./process-names.ts";
 
 export type StartOptions = {
   fence: number;
   sessionId?: string;
   /** Aborted when the caller disconnects. */
-  caller?: AbortSignal;
+  caller: AbortSignal;
   /** Runs instead of the call's own command, argv, cwd and env. */
   program?: Omit<Program, "user">;
 };
 
 export type Started = { process: Process; isNew: boolean };
+
+/** With a `StartFailure` the process exits at once and says on stderr why it cannot run. */
+type PreparedProcess = { process: Process; launch: Program | StartFailure };
 
 /** `deadline` is aborted, with the error to return, when the replacement takes too long. */
 type Replacement = { call: AgentProcessCall; options: StartOptions; deadline: AbortSignal };
@@ -112,30 +116,18 @@ export class Processes {
     const running = this.#names.holder(name);
     if (running === undefined) this.#assertCapacity();
     const prepared = this.#prepare(call, options);
-    if (running === undefined) return this.#launch(prepared, call, fence);
-    if (!("program" in prepared.launch)) {
-      // A program that cannot start does not replace the running one.
+    // A program that cannot start does not replace the running one.
+    if (running === undefined || !("program" in prepared.launch)) {
       return this.#launch(prepared, call, fence);
     }
-    return this.#endAndLaunch(running, prepared, { call, options, deadline });
-  }
-
-  async #endAndLaunch(
-    running: Process,
-    prepared: PreparedProcess,
-    { call, options, deadline }: Replacement,
-  ): Promise<Started> {
-    const { gated } = this.#deps;
-    const { fence } = options;
     try {
       const over = running.end();
-      gated.track(over, { fence, controller: new AbortController() });
+      this.#deps.gated.track(over, { fence, controller: new AbortController() });
       await orAborted(over, deadline);
-      gated.fence.pass(fence);
+      this.#deps.gated.fence.pass(fence);
       this.#assertOpen();
     } catch (error) {
-      this.#commandTexts.release(prepared.process.info.commandText);
-      prepared.process.log.release();
+      this.#release(prepared.process);
       throw error;
     }
     // Synchronous after the check, so no other call can take the free slot or the name.
@@ -152,14 +144,21 @@ export class Processes {
     return undefined;
   }
 
+  /** Finds the program and allocates the log. Nothing stays allocated when this throws. */
   #prepare(call: AgentProcessCall, { program, sessionId }: StartOptions): PreparedProcess {
     const { sandboxEnv } = this.#deps;
-    return prepareProcess(call, {
-      sandboxEnv,
-      commandTexts: this.#commandTexts,
-      sessionId,
-      program,
-    });
+    const { id, name, command, argv, cwd: _cwd, env: _env, ...options } = call;
+    const { user, logs: logsFolder } = sandboxEnv;
+    const launch = program === undefined ? resolveProgram(sandboxEnv, call) : { ...program, user };
+    const cwd = "program" in launch ? launch.cwd : resolveCwd(sandboxEnv, call.cwd);
+    const commandText = this.#commandTexts.reserve({ command, argv });
+    try {
+      const info = { id, name, sessionId, commandText, options, cwd, logsFolder };
+      return { process: new Process(info), launch };
+    } catch (error) {
+      this.#commandTexts.release(commandText);
+      throw resourcesUnavailable(error);
+    }
   }
 
   /** Starts it and tracks it as gated work. Synchronous until the start. */
@@ -172,13 +171,10 @@ export class Processes {
       await process.end("lease_lost");
       throw controller.signal.reason;
     });
-    const over = call.endsWithLease
-      ? settled.then(() => runUntilAborted(process, controller.signal))
-      : settled;
-    this.#deps.gated.track(
-      over.catch(() => {}),
-      { fence, controller },
-    );
+    const endWithLease = () =>
+      endOnAbort(process.over, controller.signal, () => process.end("lease_lost"));
+    const tracked = call.endsWithLease ? settled.then(endWithLease) : settled;
+    this.#deps.gated.track(tracked, { fence, controller });
     return settled.then(() => ({ process, isNew: true }));
   }
 
@@ -224,6 +220,10 @@ export class Processes {
 
   #drop(process: Process): void {
     this.#entries.delete(process.id);
+    this.#release(process);
+  }
+
+  #release(process: Process): void {
     this.#commandTexts.release(process.info.commandText);
     process.log.release();
   }
@@ -254,19 +254,8 @@ export class Processes {
 
   #assertCapacity(): void {
     if (this.#running < limits.processesMax) return;
-    throw new BerthError("too_many", `${limits.processesMax} processes run already.`, {
-      hint: "End one of them, or wait for it.",
-      facts: { limit: limits.processesMax },
-    });
+    throw tooMany(limits.processesMax, "processes run already", "End one of them, or wait for it.");
   }
-}
-
-/** Resolves when the process is over; the signal ends it, because its lease was lost. */
-async function runUntilAborted(process: Process, signal: AbortSignal): Promise<void> {
-  const end = () => process.end("lease_lost");
-  signal.addEventListener("abort", end);
-  await process.over;
-  signal.removeEventListener("abort", end);
 }
 
 function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {

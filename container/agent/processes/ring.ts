@@ -1,7 +1,4 @@
-/**
- * Stores the newest bytes of a growing stream in a nameless file of a fixed size.
- * Reads and writes go to the page cache and do not block.
- */
+/** Stores the newest bytes of a growing stream in a nameless file, whose reads and writes do not block. */
 import { closeSync, constants, openSync, readSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
 

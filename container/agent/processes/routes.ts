@@ -1,6 +1,4 @@
-/**
- * Handles the routes of processes. See log-response.ts for their logs.
- */
+/** Handles the routes of processes. See log-response.ts for their logs. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentProcessCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
@@ -12,14 +10,17 @@ import type {
 } from "../../../src/protocol/process.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
 import { readBytes, readJson } from "../server/body.ts";
-import { readFence } from "../server/fence.ts";
+import { tooMany } from "../server/fields.ts";
+import { readFence } from "../server/gated-work.ts";
 import { respondWithHeartbeat, watchCaller } from "../server/heartbeat.ts";
-import type { AgentModule, ModuleRequest } from "../server/module.ts";
+import { type AgentModule, byMethod, type ModuleRequest } from "../server/module.ts";
 import { logResponse } from "./log-response.ts";
 import type { Process } from "./process.ts";
 import { Processes } from "./processes.ts";
-import { readStdinQuery, readWaitQuery } from "./query.ts";
-import { waitUntil } from "./wait.ts";
+import { readStdinQuery } from "./stdin.ts";
+import { readWaitQuery, waitUntil } from "./wait.ts";
+
+type RouteResult = Promise<Response> | Response;
 
 export class ProcessRoutes implements AgentModule {
   readonly processes: Processes;
@@ -39,37 +40,36 @@ export class ProcessRoutes implements AgentModule {
     return this.processes.endAll();
   }
 
-  handle(call: ModuleRequest): Promise<Response> | Response {
-    const { method } = call.request;
+  handle(call: ModuleRequest): RouteResult {
     const [id, verb, ...rest] = call.rest;
-    if (id === undefined) return this.#handleCollection(call);
+    if (id === undefined) {
+      return byMethod<RouteResult>(call, {
+        GET: () => this.#list(call),
+        POST: () => this.#start(call),
+      });
+    }
     if (rest.length > 0) throw noRoute();
     const process = this.processes.get(id);
     switch (verb) {
       case undefined:
-        if (method === "GET") return Response.json(process.record(call.incarnation));
-        if (method === "DELETE") return this.#end(process, call);
-        throw useOnly("GET", "DELETE");
+        return byMethod<RouteResult>(call, {
+          GET: () => Response.json(process.record(call.incarnation)),
+          DELETE: () => this.#end(process, call),
+        });
       case "logs":
-        if (method !== "GET") throw useOnly("GET");
-        return logResponse(process, call);
+        return byMethod(call, { GET: () => logResponse(process, call) });
       case "wait":
-        if (method !== "GET") throw useOnly("GET");
-        return this.#wait(process, call);
+        return byMethod(call, { GET: () => this.#wait(process, call) });
       case "stdin":
-        if (method !== "POST") throw useOnly("POST");
-        return this.#write(process, call);
+        return byMethod(call, { POST: () => this.#write(process, call) });
       case "signal":
-        if (method !== "POST") throw useOnly("POST");
-        return this.#signal(process, call);
+        return byMethod(call, { POST: () => this.#signal(process, call) });
       default:
         throw noRoute();
     }
   }
 
-  #handleCollection(call: ModuleRequest): Promise<Response> | Response {
-    if (call.request.method === "POST") return this.#start(call);
-    if (call.request.method !== "GET") throw useOnly("GET", "POST");
+  #list(call: ModuleRequest): Response {
     const { state, session, name } = Object.fromEntries(call.url.searchParams) as ProcessesQuery;
     const list: ProcessesList = {
       processes: this.processes
@@ -134,12 +134,9 @@ export class ProcessRoutes implements AgentModule {
 
   async #wait(process: Process, call: ModuleRequest): Promise<Response> {
     const { until, timeoutMs } = readWaitQuery(call.url.searchParams);
-    if (this.#waiters >= limits.processWaitersMax) {
-      const limit = limits.processWaitersMax;
-      throw new BerthError("too_many", `${limit} calls wait for processes already.`, {
-        hint: "Wait for one of them to end.",
-        facts: { limit },
-      });
+    const waitersMax = limits.processWaitersMax;
+    if (this.#waiters >= waitersMax) {
+      throw tooMany(waitersMax, "calls wait for processes already", "Wait for one of them to end.");
     }
     const caller = watchCaller(call.request);
     const abort = new AbortController();
@@ -163,8 +160,4 @@ export class ProcessRoutes implements AgentModule {
 
 function noRoute(): BerthError {
   return new BerthError("not_found", "Processes have no such route.");
-}
-
-function useOnly(...allow: string[]): BerthError {
-  return new BerthError("method_not_allowed", `Use ${allow.join(" or ")}.`, { facts: { allow } });
 }

@@ -1,7 +1,4 @@
-/**
- * Writes to the standard input of one process: accepts bytes by offset, so that a repeated write is harmless, and queues
- * what the process has not read up to a bound.
- */
+/** Writes to the standard input of one process: accepts bytes by offset, so that a repeated write is harmless. */
 import { closeSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
@@ -21,6 +18,11 @@ export type Input = {
 export type Admit = (over: Promise<void>) => AbortSignal;
 
 const pieceBytes = 64 * 1024;
+
+export function readStdinQuery(query: URLSearchParams): Omit<Input, "bytes"> {
+  const { offset, eof } = Object.fromEntries(query);
+  return { offset: offset === undefined ? undefined : Number(offset), eof: eof === "1" };
+}
 
 export class Stdin {
   #taken = 0;

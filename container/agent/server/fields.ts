@@ -22,3 +22,8 @@ export function readNumberHeader(headers: Headers, name: string): number | undef
   }
   return number;
 }
+
+/** The error of a bound that is reached. */
+export function tooMany(limit: number, what: string, hint: string): BerthError {
+  return new BerthError("too_many", `${limit} ${what}.`, { hint, facts: { limit } });
+}

@@ -1,11 +1,39 @@
-/**
- * Tracks the work that runs under the lease, with the fence under which each piece started, and ends it.
- * See drain.ts for the call that ends the work of a lost lease.
- */
+/** Tracks the work that runs under the lease, with the fence under which each piece started, and ends it. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import type { AgentFence, AgentFenced } from "../../../src/protocol/internal/agent.ts";
+import { agentHeaders } from "../../../src/protocol/internal/agent-wire.ts";
 import type { Activity } from "../activity.ts";
-import { Fence } from "./fence.ts";
+import { readJson } from "./body.ts";
+import { readNumberHeader } from "./fields.ts";
 import { resolvesWithin } from "./timeout.ts";
+
+/** Keeps the highest fence that this incarnation has seen, and refuses calls below it. The fence only grows. */
+class Fence {
+  #highest = 0;
+
+  get highest(): number {
+    return this.#highest;
+  }
+
+  raise(fence: number): void {
+    this.#highest = Math.max(this.#highest, fence);
+  }
+
+  /** No raise can come between this check and the code that follows it synchronously. */
+  pass(fence: number): void {
+    if (fence < this.#highest) {
+      throw new BerthError("stale_fence", `Fence ${fence} is below ${this.#highest}.`, {
+        facts: { fence: this.#highest },
+      });
+    }
+    this.#highest = fence;
+  }
+}
+
+/** The fence of a gated call; a call without the header has the lowest. */
+export function readFence(headers: Headers): number {
+  return readNumberHeader(headers, agentHeaders.fence) ?? 0;
+}
 
 /** Aborting `controller` ends the work. A BerthError as the reason becomes the response; otherwise the caller has left. */
 export type GatedCall = { fence: number; controller: AbortController };
@@ -55,6 +83,35 @@ export class GatedWork {
   #listBelow(fence: number): Promise<unknown>[] {
     return [...this.#running].filter(([, call]) => call.fence < fence).map(([ended]) => ended);
   }
+}
+
+type OrphanReaper = { reapOrphans(limitMs: number): Promise<void> };
+
+/** Handles a fence call: raises the fence at once, ends the work below it if asked to, and reports what is left. */
+export async function handleFence(
+  request: Request,
+  { gated, supervisor }: { gated: GatedWork; supervisor: OrphanReaper },
+): Promise<Response> {
+  const { fence, drain, waitMs } = await readJson<AgentFence>(request);
+  const deadline = performance.now() + waitMs;
+  // First of all: from here on nothing below the fence can begin, so what runs below it can only become less.
+  gated.fence.raise(fence);
+  if (drain) gated.endBelow(fence, leaseLost());
+  const left = await gated.countBelow(fence, waitMs);
+  if (left === 0) await supervisor.reapOrphans(deadline - performance.now());
+  const fenced: AgentFenced = { fence: gated.fence.highest, left };
+  return Response.json(fenced);
+}
+
+function leaseLost(): BerthError {
+  return new BerthError(
+    "operation_interrupted",
+    "The lease of this command was lost; the command was ended.",
+    {
+      hint: "Files that it wrote before remain. Check them before you run it again.",
+      facts: { admitted: true, reason: "lease_lost" },
+    },
+  );
 }
 
 function containerStopped(): BerthError {

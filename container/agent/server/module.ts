@@ -1,5 +1,5 @@
 /** The interface of a module of the agent: one resource with its routes below one path. See modules.ts for the list. */
-import { BerthError } from "../../../src/protocol/error-codes.ts";
+import { methodNotAllowed } from "./fields.ts";
 import type { AgentServer } from "./socket.ts";
 
 export type ModuleRequest = {
@@ -35,6 +35,5 @@ export interface AgentModule {
 export function byMethod<T>({ request }: ModuleRequest, handlers: Record<string, () => T>): T {
   const handler = handlers[request.method];
   if (handler !== undefined) return handler();
-  const allow = Object.keys(handlers);
-  throw new BerthError("method_not_allowed", `Use ${allow.join(" or ")}.`, { facts: { allow } });
+  throw methodNotAllowed(...Object.keys(handlers));
 }

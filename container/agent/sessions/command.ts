@@ -1,5 +1,4 @@
 /** Runs one command in a session, from its turn to its result. A command that is interrupted ends the session too. */
-
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentSessionExecCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
@@ -8,11 +7,10 @@ import { Output } from "../exec/output.ts";
 import { abortReason } from "../exec/queue.ts";
 import type { GatedCall, GatedWork } from "../server/gated-work.ts";
 import { resolvesWithin } from "../server/timeout.ts";
-import type { CommandEnd } from "./end-reader.ts";
 import type { SessionFolder } from "./folder.ts";
 import { Pipes } from "./pipes.ts";
-import type { Session } from "./session.ts";
-import { commandInterrupted, type Reason } from "./termination.ts";
+import type { CommandEnd } from "./script.ts";
+import { commandInterrupted, type Reason, type Session } from "./session.ts";
 
 /**
  * Throws at once if the fence is too low or too many wait. From then on it is gated work: a fence that rises without a
@@ -41,13 +39,7 @@ export function runInTurn<T>(
       throw notRunError(gatedCall, gated);
     },
   );
-  gated.track(
-    result.then(
-      () => {},
-      () => {},
-    ),
-    gatedCall,
-  );
+  gated.track(result, gatedCall);
   return result;
 }
 

@@ -5,7 +5,7 @@
 import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeFifo, type User } from "../kernel/libc.ts";
-import { randomWord } from "./random-word.ts";
+import { randomWord } from "./script.ts";
 
 const [folderMode, fileMode] = [0o711, 0o600];
 

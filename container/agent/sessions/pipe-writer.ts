@@ -1,7 +1,4 @@
-/**
- * Writes into a pipe whose reader may be slow, stopped or dead, without ever blocking in the kernel. What is not written
- * when it closes is dropped.
- */
+/** Writes into a pipe whose reader may be slow or dead, without blocking. Drops the rest when it is closed. */
 import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { limits } from "../../../src/protocol/limits.ts";
 

@@ -1,5 +1,4 @@
 /** Handles the routes of sessions. */
-
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type {
   AgentProcessCall,
@@ -11,9 +10,9 @@ import { respondToCommand } from "../exec/exec.ts";
 import type { Processes, Started } from "../processes/processes.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
 import { readJson } from "../server/body.ts";
-import { readFence } from "../server/fence.ts";
 import type { GatedCall } from "../server/gated-work.ts";
-import type { AgentModule, ModuleRequest } from "../server/module.ts";
+import { readFence } from "../server/gated-work.ts";
+import { type AgentModule, byMethod, type ModuleRequest } from "../server/module.ts";
 import { runCommand, runInTurn } from "./command.ts";
 import { startProcess } from "./process.ts";
 import { Sessions } from "./sessions.ts";
@@ -43,25 +42,24 @@ export class SessionRoutes implements AgentModule {
   }
 
   async handle(call: ModuleRequest): Promise<Response> {
-    const { method } = call.request;
     const [id, verb, ...more] = call.rest;
     if (id === undefined) {
-      if (method === "GET") return this.#list(call);
-      if (method === "POST") return this.#open(call);
-      throw methodNotAllowed("GET", "POST");
+      return byMethod<Promise<Response> | Response>(call, {
+        GET: () => this.#list(call),
+        POST: () => this.#open(call),
+      });
     }
     if (more.length > 0) throw noRoute();
     switch (verb) {
       case undefined:
-        if (method === "GET") return this.#get(id, call);
-        if (method === "DELETE") return this.#end(id, call);
-        throw methodNotAllowed("GET", "DELETE");
+        return byMethod(call, {
+          GET: () => this.#get(id, call),
+          DELETE: () => this.#end(id, call),
+        });
       case "exec":
-        if (method === "POST") return this.#exec(id, call);
-        throw methodNotAllowed("POST");
+        return byMethod(call, { POST: () => this.#exec(id, call) });
       case "processes":
-        if (method === "POST") return this.#start(id, call);
-        throw methodNotAllowed("POST");
+        return byMethod(call, { POST: () => this.#start(id, call) });
       default:
         throw noRoute();
     }
@@ -90,10 +88,7 @@ export class SessionRoutes implements AgentModule {
     const { gated } = this.#deps;
     gated.fence.pass(gatedCall.fence);
     const ending = this.#sessions.end(id);
-    gated.track(
-      ending.catch(() => {}),
-      gatedCall,
-    );
+    gated.track(ending, gatedCall);
     await ending;
     const ended: SessionEnded = { id, ended: true };
     return Response.json(ended);
@@ -120,13 +115,10 @@ export class SessionRoutes implements AgentModule {
     const call = await readJson<AgentProcessCall>(request);
     const processes = this.#processes;
     const isKnown = processes.list().some((process) => process.id === call.id);
+    const caller = request.signal;
     const { process, isNew } = isKnown
-      ? await processes.start(call, {
-          fence: gatedCall.fence,
-          sessionId: id,
-          caller: request.signal,
-        })
-      : await this.#startNew(id, call, gatedCall, request.signal);
+      ? await processes.start(call, { fence: gatedCall.fence, sessionId: id, caller })
+      : await this.#startNew(id, call, gatedCall, caller);
     return Response.json(process.record(incarnation), { status: isNew ? 201 : 200 });
   }
 
@@ -150,10 +142,6 @@ export class SessionRoutes implements AgentModule {
 
 function readGatedCall(request: Request): GatedCall {
   return { fence: readFence(request.headers), controller: new AbortController() };
-}
-
-function methodNotAllowed(...allow: string[]): BerthError {
-  return new BerthError("method_not_allowed", `Use ${allow.join(" or ")}.`, { facts: { allow } });
 }
 
 function noRoute(): BerthError {

@@ -1,14 +1,25 @@
 /** One session: its shell, its queue of turns, and its end, which comes once and ends everything that it started. */
-import type { AgentSessionCall } from "../../../src/protocol/internal/agent.ts";
+import { BerthError, type ErrorFacts } from "../../../src/protocol/error-codes.ts";
+import type { AgentEnding, AgentSessionCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Session as SessionView } from "../../../src/protocol/session.ts";
 import { type QueueOptions, TurnQueue } from "../exec/queue.ts";
 import { resolvesWithin } from "../server/timeout.ts";
-import { KillTimeoutError } from "../supervision/process-tree.ts";
-import type { CommandEnd } from "./end-reader.ts";
+import { type Exit, KillTimeoutError } from "../supervision/process-tree.ts";
 import type { Pipes } from "./pipes.ts";
+import type { CommandEnd } from "./script.ts";
 import type { Shell } from "./shell.ts";
-import { type Reason, sessionTerminated, type Termination } from "./termination.ts";
+
+export type Reason = AgentEnding["reason"];
+
+export type Termination = Exit & { timedOut: boolean; reason: Reason };
+
+const reasons: Record<Reason, string> = {
+  exited: "its shell exited",
+  timed_out: "a command took longer than its time limit",
+  ended: "it was ended",
+  lease_lost: "the lease of its command was lost",
+};
 
 /** Descriptors that the children of earlier commands may keep open: two for each. */
 const heldPipesMax = 64;
@@ -113,4 +124,34 @@ export class Session {
     }
     return { ...(await tree.exited), timedOut: reason === "timed_out", reason };
   }
+}
+
+/** `output`: what the command that was running had written when the session ended. */
+export function sessionTerminated(
+  id: string,
+  { exitCode, signal, timedOut, reason }: Termination,
+  output: ErrorFacts = {},
+): BerthError {
+  return new BerthError("session_terminated", `Session ${id} has ended: ${reasons[reason]}.`, {
+    hint: "POST /sessions with this id creates a new one, without the old state.",
+    facts: { exitCode, signal, timedOut, reason, ...output },
+  });
+}
+
+/** The error of the command that was running: a lost lease ends every command with the same code. */
+export function commandInterrupted(
+  id: string,
+  termination: Termination,
+  output: ErrorFacts,
+): BerthError {
+  const terminated = sessionTerminated(id, termination, output);
+  if (termination.reason !== "lease_lost") return terminated;
+  return new BerthError(
+    "operation_interrupted",
+    `The lease of this command was lost; it was ended, and session ${id} with it.`,
+    {
+      hint: "Files that it wrote before remain. Check them, and create the session again.",
+      facts: { admitted: true, ...terminated.facts },
+    },
+  );
 }

@@ -9,9 +9,8 @@ import type { GatedCall } from "../server/gated-work.ts";
 import { resolvesWithin } from "../server/timeout.ts";
 import { endReason } from "./command.ts";
 import { SessionFolder } from "./folder.ts";
-import { Session } from "./session.ts";
+import { Session, sessionTerminated, type Termination } from "./session.ts";
 import { Shell } from "./shell.ts";
-import { sessionTerminated, type Termination } from "./termination.ts";
 
 /** Concurrent calls for one id share its start. */
 type Entry = { starting: Promise<Session>; session?: Session };

@@ -1,17 +1,19 @@
-/**
- * Runs the shell of one session. Commands go in by its standard input; their ends come out by its standard error, which
- * no command inherits.
- */
+/** Runs the shell of one session: commands go in by its stdin, their ends come out by a stderr that none inherits. */
 import { closeSync, existsSync, openSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { Env } from "../../../src/protocol/fields/env.ts";
 import { chownDescriptor, openPipe, type User } from "../kernel/libc.ts";
 import { PipeReader } from "../kernel/pipe.ts";
 import type { ProcessSupervisor, ProcessTree } from "../supervision/process-tree.ts";
-import { type CommandEnd, EndReader } from "./end-reader.ts";
 import { PipeWriter } from "./pipe-writer.ts";
-import { randomWord } from "./random-word.ts";
-import { commandLines, endLines, type Streams, setupLines } from "./script.ts";
+import {
+  type CommandEnd,
+  commandLines,
+  EndReader,
+  randomWord,
+  type Streams,
+  setupLines,
+} from "./script.ts";
 
 export const bash = "/bin/bash";
 export const noRcFlags = ["--noprofile", "--norc"];
@@ -61,7 +63,7 @@ export class Shell {
     this.#reader = new PipeReader(endsRead, (bytes) => this.#ends.take(bytes));
     const word = randomWord();
     this.ready = this.#ends.waitFor(word);
-    this.#writer.write(Buffer.from(setupLines + endLines(word)));
+    this.#writer.write(Buffer.from(setupLines(word)));
   }
 
   /** One command at a time. Never resolves if the shell exits before the command is over: watch its tree. */

@@ -1,20 +1,20 @@
-/**
- * Upgrades the connection of a viewer to a WebSocket and handles its messages, in either protocol: frames or bytes.
- * See viewer.ts for what the viewer is sent.
- */
+/** Upgrades the connection of a viewer to a WebSocket and handles its messages, as frames or as bytes. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { agentHeaders } from "../../../src/protocol/internal/agent-wire.ts";
-import { revokedClose } from "../../../src/protocol/internal/socket-names.ts";
-import { terminalProtocol } from "../../../src/protocol/internal/terminal-frames.ts";
+import { revokedClose } from "../../../src/protocol/internal/socket-call.ts";
+import {
+  type ToTerminal,
+  terminalProtocol,
+} from "../../../src/protocol/internal/terminal-frames.ts";
 import { limits } from "../../../src/protocol/limits.ts";
+import type { TerminalSize } from "../../../src/protocol/terminal.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
+import { refuse, tooMany } from "../server/fields.ts";
 import type { ModuleRequest } from "../server/module.ts";
 import type { AgentSocket } from "../server/socket.ts";
 import { closeRevoked, readGeneration } from "../server/token-sockets.ts";
-import { FrameWriter } from "./frame-writer.ts";
-import { readFrame } from "./frames.ts";
 import type { Terminal } from "./terminal.ts";
-import { Viewer } from "./viewer.ts";
+import { Viewer, type ViewerProtocol } from "./viewer.ts";
 
 /** The viewer left on purpose or may not return. Any other code may mean a connection that was cut off. */
 const finalCloseCodes = new Set([1000, 1005, revokedClose.code]);
@@ -25,7 +25,7 @@ type ConnectDeps = Pick<SandboxDeps, "activity" | "tokenSockets">;
 type ConnectOptions = {
   after: number | undefined;
   mode: "writer" | "viewer";
-  protocol: "frames" | "bytes";
+  protocol: ViewerProtocol;
   viewerId: string | undefined;
   generation: number | undefined;
 };
@@ -66,7 +66,6 @@ class ViewerConnection implements AgentSocket {
   readonly #deps: ConnectDeps;
   readonly #options: ConnectOptions;
   #viewer: Viewer | undefined;
-  #frames: FrameWriter | undefined;
   #endActivity: (() => void) | undefined;
   #isWarned = false;
 
@@ -89,12 +88,7 @@ class ViewerConnection implements AgentSocket {
       return;
     }
     this.#endActivity = activity.begin();
-    this.#frames = new FrameWriter(socket, protocol);
-    const viewer = new Viewer(socket, {
-      id: viewerId,
-      frames: this.#frames,
-      terminal: this.#terminal,
-    });
+    const viewer = new Viewer(socket, this.#terminal, { id: viewerId, protocol });
     this.#viewer = viewer;
     // A viewer without frames cannot count offsets.
     const after = protocol === "frames" ? this.#options.after : undefined;
@@ -125,25 +119,30 @@ class ViewerConnection implements AgentSocket {
     if (!this.#mayWrite() || this.#terminal.writeInput(bytes)) return;
     const limit = limits.terminalInputBytesMax;
     const message = `The program has not read what came before: this input was dropped (at most ${limit} bytes wait).`;
-    this.#frames?.error("too_large", message);
+    this.#viewer?.send({ type: "error", code: "too_large", message });
   }
 
   #handleFrame(socket: Bun.ServerWebSocket<AgentSocket>, text: string): void {
     try {
       const frame = readFrame(text);
       if (frame.type === "ack") {
-        if (this.#viewer?.ack(frame.offset) === false) throw notSentYet(frame.offset);
+        const isSent = this.#viewer?.ack(frame.offset) ?? true;
+        if (!isSent) refuse("offset", `${frame.offset} was not sent yet.`);
       } else if (this.#mayWrite()) this.#terminal.resize(frame, this.#viewer);
     } catch (error) {
       if (!(error instanceof BerthError)) throw error;
-      this.#frames?.error(error.code, error.message);
-      socket.close(policyViolation, error.message.slice(0, 100));
+      const { code, message } = error;
+      this.#viewer?.send({ type: "error", code, message });
+      socket.close(policyViolation, message.slice(0, 100));
     }
   }
 
   #mayWrite(): boolean {
     if (this.#options.mode === "writer") return true;
-    if (!this.#isWarned) this.#frames?.error("forbidden", "This connection only watches.");
+    if (!this.#isWarned) {
+      const message = "This connection only watches.";
+      this.#viewer?.send({ type: "error", code: "forbidden", message });
+    }
     this.#isWarned = true;
     return false;
   }
@@ -155,15 +154,57 @@ function offersProtocol(request: Request, protocol: string): boolean {
 }
 
 function tooManyViewers(): BerthError {
-  const limit = limits.terminalViewersMax;
-  return new BerthError("too_many", `${limit} viewers are attached already.`, {
-    hint: "Close one of them.",
-    facts: { limit },
-  });
+  return tooMany(limits.terminalViewersMax, "viewers are attached already", "Close one of them.");
 }
 
-function notSentYet(offset: number): BerthError {
-  return new BerthError("bad_request", `offset ${offset} was not sent yet.`, {
-    facts: { field: "offset" },
-  });
+/** Throws bad_request, naming the field. */
+export function readFrame(text: string): ToTerminal {
+  const frame = parseObject(text);
+  switch (frame.type) {
+    case "resize":
+      refuseOthers(frame, ["type", "cols", "rows"]);
+      return { type: "resize", ...readSize(frame) };
+    case "ack":
+      refuseOthers(frame, ["type", "offset"]);
+      return {
+        type: "ack",
+        offset: readNumber(frame.offset, "offset", { min: 0, max: Number.MAX_SAFE_INTEGER }),
+      };
+    default:
+      return refuse("type", "must be resize or ack; send input as binary frames");
+  }
+}
+
+function readSize({ cols, rows }: Record<string, unknown>): TerminalSize {
+  return {
+    cols: readNumber(cols, "cols", { min: 1, max: limits.terminalColsMax }),
+    rows: readNumber(rows, "rows", { min: 1, max: limits.terminalRowsMax }),
+  };
+}
+
+function refuseOthers(frame: Record<string, unknown>, known: string[]): void {
+  for (const field of Object.keys(frame)) if (!known.includes(field)) refuse(field, "is not known");
+}
+
+function readNumber(
+  value: unknown,
+  field: string,
+  { min, max }: { min: number; max: number },
+): number {
+  const number = Number.isInteger(value) ? Number(value) : Number.NaN;
+  if (number >= min && number <= max) return number;
+  return refuse(field, `must be a whole number from ${min} to ${max}`);
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    refuse("frame", "must be JSON; send input as binary frames");
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    return value as Record<string, unknown>;
+  }
+  return refuse("frame", "must be an object");
 }

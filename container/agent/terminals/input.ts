@@ -1,7 +1,4 @@
-/**
- * Queues what was typed until the program takes it: in order, bounded, and without ever blocking in a write.
- * The runtime's own writer would make the descriptor blocking.
- */
+/** Queues what was typed until the program takes it. The runtime's own writer would make the descriptor blocking. */
 import { writeSync } from "node:fs";
 import { limits } from "../../../src/protocol/limits.ts";
 import { Ring } from "./ring.ts";

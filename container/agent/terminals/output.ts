@@ -1,7 +1,4 @@
-/**
- * Reads the output of a terminal while `mayRead` allows it. While nobody reads, the kernel stops the program.
- */
-
+/** Reads the output of a terminal while `mayRead` allows it. While nobody reads, the kernel stops the program. */
 export class Output {
   /** Resolves after the last byte, or after `stop`. */
   readonly ended: Promise<void>;

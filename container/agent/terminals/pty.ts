@@ -3,9 +3,8 @@
  * The program's side stays open here as long as its tree exists: a program that closes its own does not end the output.
  */
 import { closeSync, constants, existsSync, openSync } from "node:fs";
+import type { TerminalSize } from "../../../src/protocol/terminal.ts";
 import { chownDescriptor, ioctl, type User } from "../kernel/libc.ts";
-
-export type Size = { cols: number; rows: number };
 
 const request = {
   getAttributes: 0x5401,
@@ -32,7 +31,7 @@ export class Pty {
   #open = { master: true, slave: true };
 
   /** The terminal belongs to `user`; undefined: to the user of the agent. */
-  constructor(size: Size, user: User | undefined) {
+  constructor(size: TerminalSize, user: User | undefined) {
     // Non-blocking, so that a program that does not read or write cannot stop the agent.
     this.master = openSync("/dev/ptmx", neverControlling | constants.O_NONBLOCK);
     try {
@@ -56,7 +55,7 @@ export class Pty {
   }
 
   /** The kernel sends SIGWINCH to the foreground processes. */
-  resize({ cols, rows }: Size): void {
+  resize({ cols, rows }: TerminalSize): void {
     ioctl(this.master, request.setSize, new Uint8Array(new Uint16Array([rows, cols, 0, 0]).buffer));
   }
 

@@ -1,11 +1,10 @@
-/**
- * Registers the terminals of one sandbox: one for each id, created once however many callers ask at the same time.
- * A terminal is listed from before its PTY opens until after it is closed.
- */
+/** Registers the terminals of one sandbox, each created once, from before its PTY opens until after it is closed. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentTerminalCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import type { ExitEvents } from "../exit-events.ts";
+import type { ExitEvents } from "../activity.ts";
+import { endOnAbort } from "../server/abort.ts";
+import { tooMany } from "../server/fields.ts";
 import type { GatedCall, GatedWork } from "../server/gated-work.ts";
 import { Terminal, type TerminalDeps } from "./terminal.ts";
 
@@ -71,60 +70,34 @@ export class TerminalRegistry {
   /** Synchronous until the program is started: no other call comes between the check and the entry. */
   #create(call: AgentTerminalCall, gatedCall: GatedCall): Promise<Terminal> {
     if (this.#entries.size >= limits.terminalsMax) {
-      throw new BerthError("too_many", `${limits.terminalsMax} terminals are open already.`, {
-        hint: "End one of them.",
-        facts: { limit: limits.terminalsMax },
-      });
+      throw tooMany(limits.terminalsMax, "terminals are open already", "End one of them.");
     }
-    const { promise: ready, resolve, reject } = Promise.withResolvers<Terminal>();
+    const { signal } = gatedCall.controller;
+    const started = Terminal.start(call, this.#deps);
+    const ready = started.then(async (terminal) => {
+      if (!signal.aborted) return terminal;
+      await terminal.stop("lease_lost");
+      throw signal.reason;
+    });
     const entry: Entry = { ready, terminal: undefined };
     this.#entries.set(call.id, entry);
-    this.#start(call, gatedCall, entry).then(resolve, reject);
-    const { signal } = gatedCall.controller;
-    const over = call.endsWithLease
-      ? ready.then((terminal) => runUntilAborted(terminal, signal))
-      : ready;
-    this.#gated.track(
-      over.catch(() => {}),
-      gatedCall,
+    started.then(
+      (terminal) => {
+        entry.terminal = terminal;
+        terminal.over.then(() => this.#remove(terminal));
+      },
+      () => this.#entries.delete(call.id),
     );
+    const endWithLease = (terminal: Terminal) =>
+      endOnAbort(terminal.over, signal, () => terminal.stop("lease_lost"));
+    this.#gated.track(call.endsWithLease ? ready.then(endWithLease) : ready, gatedCall);
     return ready;
-  }
-
-  async #start(call: AgentTerminalCall, gatedCall: GatedCall, entry: Entry): Promise<Terminal> {
-    let terminal: Terminal;
-    try {
-      terminal = await Terminal.start(call, this.#deps);
-    } catch (error) {
-      this.#entries.delete(call.id);
-      throw error;
-    }
-    entry.terminal = terminal;
-    terminal.over.then(() => this.#remove(terminal));
-    const { signal } = gatedCall.controller;
-    if (!signal.aborted) return terminal;
-    await terminal.stop("lease_lost");
-    throw signal.reason;
   }
 
   #remove(terminal: Terminal): void {
     this.#entries.delete(terminal.id);
-    const { exitCode, signal } = terminal.exit ?? { exitCode: null, signal: null };
-    this.#exitEvents.add({
-      kind: "terminal",
-      id: terminal.id,
-      exitCode,
-      signal,
-      reason: terminal.reason,
-    });
+    const { id, reason } = terminal;
+    const { exitCode = null, signal = null } = terminal.exit ?? {};
+    this.#exitEvents.add({ kind: "terminal", id, exitCode, signal, reason });
   }
-}
-
-/** Resolves when the terminal is over; the signal ends it, because its lease was lost. */
-async function runUntilAborted(terminal: Terminal, signal: AbortSignal): Promise<void> {
-  const end = () => terminal.stop("lease_lost");
-  signal.addEventListener("abort", end);
-  if (signal.aborted) end();
-  await terminal.over;
-  signal.removeEventListener("abort", end);
 }

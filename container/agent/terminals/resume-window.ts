@@ -1,7 +1,4 @@
-/**
- * Protects the output that a viewer has yet to fetch after it was cut off: for ten seconds the ring does not overwrite it,
- * for two while others watch.
- */
+/** Protects output in the ring that a viewer has yet to fetch after it was cut off: for ten seconds, or less. */
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Viewer } from "./viewer.ts";
 

@@ -1,7 +1,4 @@
-/**
- * Stores the newest bytes of a terminal's output in memory, addressed by their offset from the first byte ever.
- */
-
+/** Stores the newest bytes of a terminal's output in memory, addressed by their offset from the first byte ever. */
 const firstBytes = 16 * 1024;
 
 export class Ring {

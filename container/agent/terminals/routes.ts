@@ -1,6 +1,4 @@
-/**
- * Handles the routes of terminals. See connect.ts for the WebSocket of a viewer.
- */
+/** Handles the routes of terminals. See connect.ts for the WebSocket of a viewer. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentTerminalCall } from "../../../src/protocol/internal/agent.ts";
 import type {
@@ -10,11 +8,11 @@ import type {
 } from "../../../src/protocol/terminal.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
 import { readJson } from "../server/body.ts";
-import { readFence } from "../server/fence.ts";
-import type { AgentModule, ModuleRequest } from "../server/module.ts";
+import { readFence } from "../server/gated-work.ts";
+import { type AgentModule, byMethod, type ModuleRequest } from "../server/module.ts";
 import { connectViewer } from "./connect.ts";
 import { TerminalRegistry } from "./registry.ts";
-import type { ScreenRenderer } from "./screen-renderer.ts";
+import type { Screens } from "./screen/screens.ts";
 
 /** Undefined: the connection became a WebSocket. */
 type RouteResult = Promise<Response | undefined>;
@@ -22,13 +20,13 @@ type RouteResult = Promise<Response | undefined>;
 export class TerminalRoutes implements AgentModule {
   readonly #deps: SandboxDeps;
   readonly #registry: TerminalRegistry;
-  readonly #renderer: ScreenRenderer | undefined;
+  readonly #screens: Screens;
 
-  constructor(deps: SandboxDeps, renderer?: ScreenRenderer) {
+  constructor(deps: SandboxDeps, screens: Screens) {
     const { sandboxEnv, supervisor, gated, exitEvents } = deps;
     this.#deps = deps;
-    this.#renderer = renderer;
-    this.#registry = new TerminalRegistry({ sandboxEnv, supervisor, renderer }, gated, exitEvents);
+    this.#screens = screens;
+    this.#registry = new TerminalRegistry({ sandboxEnv, supervisor, screens }, gated, exitEvents);
   }
 
   get count(): number {
@@ -41,7 +39,7 @@ export class TerminalRoutes implements AgentModule {
 
   async endAll(): Promise<void> {
     await this.#registry.endAll();
-    await this.#renderer?.close();
+    await this.#screens.close();
   }
 
   handle(call: ModuleRequest): RouteResult {
@@ -103,14 +101,4 @@ export class TerminalRoutes implements AgentModule {
   async #connect(call: ModuleRequest, id: string): RouteResult {
     return connectViewer(call, await this.#registry.find(id), this.#deps);
   }
-}
-
-function byMethod(
-  { request }: ModuleRequest,
-  methods: Record<string, () => RouteResult>,
-): RouteResult {
-  const method = methods[request.method];
-  if (method !== undefined) return method();
-  const allow = Object.keys(methods);
-  throw new BerthError("method_not_allowed", `Use ${allow.join(" or ")}.`, { facts: { allow } });
 }

@@ -1,9 +1,11 @@
-/**
- * Runs one terminal from its start to its end: the PTY, the program in it, its output and its viewers.
- */
+/** Runs one terminal from its start to its end: the PTY, the program in it, its output and its viewers. */
 import type { AgentEnding, AgentTerminalCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import type { Screen, Terminal as TerminalRecord } from "../../../src/protocol/terminal.ts";
+import type {
+  Screen,
+  Terminal as TerminalRecord,
+  TerminalSize,
+} from "../../../src/protocol/terminal.ts";
 import type { SandboxEnv } from "../exec/sandbox-env.ts";
 import { resourcesUnavailable } from "../kernel/pipes.ts";
 import { resolvesWithin } from "../server/timeout.ts";
@@ -17,28 +19,34 @@ import {
 import { Input } from "./input.ts";
 import { Output } from "./output.ts";
 import { resolveTerminalProgram, type TerminalProgram } from "./program.ts";
-import { Pty, type Size } from "./pty.ts";
+import { Pty } from "./pty.ts";
 import { Ring } from "./ring.ts";
-import {
-  type ScreenRenderer,
-  type ScreenSnapshot,
-  type ScreenSource,
-  tailSnapshot,
-} from "./screen-renderer.ts";
-import type { ViewedTerminal, Viewer } from "./viewer.ts";
+import type { ScreenSource } from "./screen/rendering.ts";
+import type { ScreenSnapshot, Screens } from "./screen/screens.ts";
+import type { Viewer } from "./viewer.ts";
 import { Viewers } from "./viewers.ts";
 
 export type TerminalDeps = {
   sandboxEnv: SandboxEnv;
   supervisor: ProcessSupervisor;
-  renderer: ScreenRenderer | undefined;
+  screens: Screens;
 };
-type StartedTerminal = { id: string; pty: Pty; tree: ProcessTree; size: Size; argv: string[] };
+type StartedTerminal = {
+  id: string;
+  pty: Pty;
+  tree: ProcessTree;
+  size: TerminalSize;
+  argv: string[];
+};
 type Reason = AgentEnding["reason"];
+
+/** The screen of a viewer whose snapshot was not rendered in time: this much of the newest output. */
+const tailBytes = 64 * 1024;
+const resetTerminal = Buffer.from("\x1bc");
 
 let startCount = 0;
 
-export class Terminal implements ViewedTerminal, ScreenSource {
+export class Terminal implements ScreenSource {
   readonly id: string;
   /** Unlike the id it is never used again. */
   readonly key: string;
@@ -50,12 +58,12 @@ export class Terminal implements ViewedTerminal, ScreenSource {
   readonly #tree: ProcessTree;
   readonly #argv: string[];
   readonly #createdAt = new Date().toISOString();
-  readonly #renderer: ScreenRenderer | undefined;
+  readonly #screens: Screens;
   readonly #output: Output;
   readonly #input: Input;
   /** After `stop`: the tree is empty, or the grace period is over. */
   readonly #graceOver = Promise.withResolvers<void>();
-  #size: Size;
+  #size: TerminalSize;
   #isEnding = false;
   #reason: Reason = "exited";
   #exit: Exit | undefined;
@@ -63,7 +71,7 @@ export class Terminal implements ViewedTerminal, ScreenSource {
   /** Throws if the call is refused; then no terminal is left. Synchronous until the program is started. */
   static async start(
     call: AgentTerminalCall,
-    { sandboxEnv, supervisor, renderer }: TerminalDeps,
+    { sandboxEnv, supervisor, screens }: TerminalDeps,
   ): Promise<Terminal> {
     const { id, cols, rows } = call;
     const program = resolveTerminalProgram(call, sandboxEnv);
@@ -71,7 +79,7 @@ export class Terminal implements ViewedTerminal, ScreenSource {
     const pty = openPty(size, sandboxEnv.user);
     try {
       const tree = await supervisor.start(launchIn(pty, program));
-      return new Terminal({ id, pty, tree, size, argv: program.shownArgv }, renderer);
+      return new Terminal({ id, pty, tree, size, argv: program.shownArgv }, screens);
     } catch (error) {
       pty.close();
       await pty.removed();
@@ -79,17 +87,14 @@ export class Terminal implements ViewedTerminal, ScreenSource {
     }
   }
 
-  private constructor(
-    { id, pty, tree, size, argv }: StartedTerminal,
-    renderer: ScreenRenderer | undefined,
-  ) {
+  private constructor({ id, pty, tree, size, argv }: StartedTerminal, screens: Screens) {
     this.id = id;
     this.key = `${id} ${startCount++}`;
     this.#pty = pty;
     this.#tree = tree;
     this.#size = size;
     this.#argv = argv;
-    this.#renderer = renderer;
+    this.#screens = screens;
     this.viewers = new Viewers(this.ring, () => this.#output.recheck());
     this.#input = new Input(pty.master);
     this.#output = new Output(
@@ -100,28 +105,8 @@ export class Terminal implements ViewedTerminal, ScreenSource {
     this.over = this.#runToEnd();
   }
 
-  get size(): Size {
+  get size(): TerminalSize {
     return this.#size;
-  }
-
-  get cols(): number {
-    return this.#size.cols;
-  }
-
-  get rows(): number {
-    return this.#size.rows;
-  }
-
-  get start(): number {
-    return this.ring.start;
-  }
-
-  get end(): number {
-    return this.ring.end;
-  }
-
-  read(from: number, to: number): Uint8Array {
-    return this.ring.read(from, to);
   }
 
   /** True from the exit of the program, or from `stop`: the id is about to be free. */
@@ -156,24 +141,24 @@ export class Terminal implements ViewedTerminal, ScreenSource {
     return this.#input.write(bytes);
   }
 
-  resize(size: Size, by?: Viewer): void {
-    const { cols, rows } = size;
+  resize({ cols, rows }: TerminalSize, by?: Viewer): void {
     if (this.#exit !== undefined || (cols === this.#size.cols && rows === this.#size.rows)) return;
     this.#size = { cols, rows };
     this.#pty.resize(this.#size);
-    this.#renderer?.onResize(this);
-    this.viewers.sendSize(by);
+    this.#screens.onResize(this);
+    this.viewers.sendSize(this.#size, by);
   }
 
   async snapshot(): Promise<ScreenSnapshot> {
-    return (await this.#renderer?.snapshot(this)) ?? tailSnapshot(this.ring);
+    return (await this.#screens.snapshot(this)) ?? this.#tailSnapshot();
   }
 
   /** Undefined: not rendered in time. */
-  async screenText(): Promise<Screen | undefined> {
-    return this.#renderer?.screenText(this);
+  screenText(): Promise<Screen | undefined> {
+    return this.#screens.screenText(this);
   }
 
+  /** More output may be read now. */
   onViewerAdvanced(): void {
     this.#output.recheck();
   }
@@ -194,7 +179,13 @@ export class Terminal implements ViewedTerminal, ScreenSource {
   #onOutput(bytes: Uint8Array): void {
     this.ring.push(bytes);
     this.viewers.pump();
-    this.#renderer?.onOutput(this);
+    this.#screens.onOutput(this);
+  }
+
+  #tailSnapshot(): ScreenSnapshot {
+    const { start, end } = this.ring;
+    const tail = this.ring.read(Math.max(start, end - tailBytes), end);
+    return { bytes: Buffer.concat([resetTerminal, tail]), offset: end };
   }
 
   async #runToEnd(): Promise<void> {
@@ -213,7 +204,7 @@ export class Terminal implements ViewedTerminal, ScreenSource {
     const { exited } = this.#tree;
     this.#exit = (await resolvesWithin(exited, limits.execDrainMs)) ? await exited : unknownExit;
     this.viewers.finish(this.#exit);
-    this.#renderer?.forget(this);
+    this.#screens.forget(this);
   }
 }
 

@@ -1,39 +1,30 @@
-/**
- * Sends one viewer the output of a terminal: how much, from where, and a snapshot of the screen where output is lost.
- * See connect.ts for what the viewer sends, viewers.ts for the pace of reading.
- */
+/** Sends one viewer the output of a terminal, and a snapshot of the screen where output is lost. */
+import type { FromTerminal } from "../../../src/protocol/internal/terminal-frames.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { AgentSocket } from "../server/socket.ts";
 import type { Exit } from "../supervision/process-tree.ts";
-import type { FrameWriter } from "./frame-writer.ts";
-import { LagBudget } from "./lag-budget.ts";
-import type { Size } from "./pty.ts";
-import type { Ring } from "./ring.ts";
-import type { ScreenSnapshot } from "./screen-renderer.ts";
+import type { Terminal } from "./terminal.ts";
 
-/** What a viewer needs of its terminal. */
-export type ViewedTerminal = {
-  readonly ring: Ring;
-  readonly size: Size;
-  snapshot(): Promise<ScreenSnapshot>;
-  /** A viewer has advanced, so more output may be read. */
-  onViewerAdvanced(): void;
-};
+export type ViewerProtocol = "frames" | "bytes";
 
-export type ViewerSocket = Bun.ServerWebSocket<AgentSocket>;
+type ViewerSocket = Bun.ServerWebSocket<AgentSocket>;
 
 const pieceBytes = 64 * 1024;
 /** A viewer that cannot follow a flood that others can gets a snapshot this often. */
 const snapshotEveryMs = 250;
 const policyViolation = 1008;
+const lagBudgetMaxMs = 1000;
+/** The others always wait for a viewer that acknowledges at this rate. */
+const keepsUpBytesPerMs = 1000;
 
 export class Viewer {
   /** Connections with the same id belong to one viewer; undefined: every connection is a viewer of its own. */
   readonly id: string | undefined;
   readonly lagBudget = new LagBudget();
   readonly #socket: ViewerSocket;
-  readonly #frames: FrameWriter;
-  readonly #terminal: ViewedTerminal;
+  /** Only a viewer with frames counts offsets, so that it can resume at one. */
+  readonly #hasFrames: boolean;
+  readonly #terminal: Terminal;
   /** Offset of the next byte to send; undefined while it waits for a snapshot. */
   #position: number | undefined;
   #acked: number | undefined;
@@ -47,19 +38,12 @@ export class Viewer {
 
   constructor(
     socket: ViewerSocket,
-    {
-      id,
-      frames,
-      terminal,
-    }: {
-      id: string | undefined;
-      frames: FrameWriter;
-      terminal: ViewedTerminal;
-    },
+    terminal: Terminal,
+    { id, protocol }: { id: string | undefined; protocol: ViewerProtocol },
   ) {
     this.id = id;
     this.#socket = socket;
-    this.#frames = frames;
+    this.#hasFrames = protocol === "frames";
     this.#terminal = terminal;
   }
 
@@ -74,14 +58,14 @@ export class Viewer {
 
   /** What it has acknowledged, until then where it began; undefined for a viewer that acknowledges nothing. */
   get ackedOffset(): number | undefined {
-    return this.#frames.canResume && this.#position !== undefined
+    return this.#hasFrames && this.#position !== undefined
       ? (this.#acked ?? this.#from)
       : undefined;
   }
 
   /** Where it would resume if it were cut off now; undefined: it cannot. */
   get resumeOffset(): number | undefined {
-    if (!this.#frames.canResume || this.#exit !== undefined) return undefined;
+    if (!this.#hasFrames || this.#exit !== undefined) return undefined;
     const { start } = this.#terminal.ring;
     const from = this.#acked ?? Math.max(start, this.#sent - limits.terminalWindowBytes);
     return from >= start ? from : undefined;
@@ -131,8 +115,9 @@ export class Viewer {
     return true;
   }
 
-  sendSize(): void {
-    this.#frames.resize(this.#terminal.size);
+  /** Sends what is not output. Does nothing for a viewer without frames. */
+  send(frame: FromTerminal): void {
+    if (this.#hasFrames) this.#socket.sendText(JSON.stringify(frame));
   }
 
   finish(exit: Exit): void {
@@ -146,7 +131,7 @@ export class Viewer {
     if (this.#socket.getBufferedAmount() > 0) {
       this.#socket.terminate();
     } else {
-      this.#frames.truncated(this.#terminal.ring.end);
+      this.send({ type: "truncated", offset: this.#terminal.ring.end });
       this.#close(this.#exit);
     }
   }
@@ -177,9 +162,9 @@ export class Viewer {
     if (this.#closed) return;
     this.#lastSnapshotAt = performance.now();
     this.#from = offset;
-    if (isFirst) this.#frames.ready(offset, this.#terminal.size);
-    if (isGap) this.#frames.truncated(offset);
-    this.#frames.screen(offset);
+    if (isFirst) this.send({ type: "ready", offset, ...this.#terminal.size });
+    if (isGap) this.send({ type: "truncated", offset });
+    this.send({ type: "screen", offset });
     this.#socket.sendBinary(bytes);
     if (this.#acked !== undefined) this.#acked = Math.max(this.#acked, offset);
     this.#moveTo(offset);
@@ -189,7 +174,7 @@ export class Viewer {
 
   #startAt(offset: number): void {
     this.#from = offset;
-    this.#frames.ready(offset, this.#terminal.size);
+    this.send({ type: "ready", offset, ...this.#terminal.size });
     this.#moveTo(offset);
     this.#terminal.onViewerAdvanced();
     this.pump();
@@ -200,9 +185,39 @@ export class Viewer {
     this.#sent = Math.max(this.#sent, position);
   }
 
-  #close(exit: Exit): void {
+  #close({ exitCode, signal }: Exit): void {
     this.#closed = true;
-    this.#frames.exit(exit);
+    this.send({ type: "exit", exitCode, signal });
     this.#socket.close(1000);
+  }
+}
+
+/**
+ * Limits how long others wait for a viewer that acknowledges before they overtake it. A connection takes in megabytes
+ * whether anybody reads them or not, so a viewer that only looks fast must not overtake one that is. A viewer that keeps
+ * up earns budget; a slow one soon spends it.
+ */
+class LagBudget {
+  #leftMs = lagBudgetMaxMs;
+  #waitingSince: number | undefined;
+
+  earn(ackedBytes: number): void {
+    this.#settle();
+    this.#leftMs = Math.min(lagBudgetMaxMs, this.#leftMs + ackedBytes / keepsUpBytesPerMs);
+    this.#waitingSince = undefined;
+  }
+
+  /** Others wait from now on, unless nothing is left. Returns what is left. */
+  spend(): number {
+    this.#settle();
+    if (this.#leftMs > 0) this.#waitingSince = performance.now();
+    return this.#leftMs;
+  }
+
+  #settle(): void {
+    if (this.#waitingSince === undefined) return;
+    const now = performance.now();
+    this.#leftMs = Math.max(0, this.#leftMs - (now - this.#waitingSince));
+    this.#waitingSince = this.#leftMs > 0 ? now : undefined;
   }
 }

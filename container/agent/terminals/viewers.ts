@@ -1,8 +1,6 @@
-/**
- * Tracks the viewers of a terminal and decides how fast its output may be read: at the pace of the fastest viewer, and
- * never over what a viewer that was cut off has yet to fetch.
- */
+/** Tracks the viewers of a terminal, and decides how fast its output may be read: at the pace of the fastest one. */
 import { limits } from "../../../src/protocol/limits.ts";
+import type { TerminalSize } from "../../../src/protocol/terminal.ts";
 import type { Exit } from "../supervision/process-tree.ts";
 import { ResumeWindows } from "./resume-window.ts";
 import type { Ring } from "./ring.ts";
@@ -74,8 +72,10 @@ export class Viewers {
     for (const viewer of this.#viewers) viewer.pump();
   }
 
-  sendSize(except: Viewer | undefined): void {
-    for (const viewer of this.#viewers) if (viewer !== except) viewer.sendSize();
+  sendSize({ cols, rows }: TerminalSize, except: Viewer | undefined): void {
+    for (const viewer of this.#viewers) {
+      if (viewer !== except) viewer.send({ type: "resize", cols, rows });
+    }
   }
 
   /** Sends the rest of the output and the exit, and cuts off viewers that do not take them in time. */

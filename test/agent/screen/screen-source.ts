@@ -2,38 +2,26 @@
  * Fakes the output of a terminal for the renderer, and starts real render workers, for tests without an agent.
  */
 import { spawn } from "node:child_process";
+import { Ring } from "../../../container/agent/terminals/ring.ts";
 import type {
   RenderWorkerPipes,
   StartRenderWorker,
 } from "../../../container/agent/terminals/screen/render-client.ts";
-import type { ScreenSource } from "../../../container/agent/terminals/screen-renderer.ts";
+import type { ScreenSource } from "../../../container/agent/terminals/screen/rendering.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { binary } from "../agent.ts";
 
 export class Source implements ScreenSource {
   readonly key: string;
-  cols = 40;
-  rows = 10;
-  #stored = Buffer.alloc(0);
-  end = 0;
+  readonly ring = new Ring(limits.terminalRingBytes);
+  size = { cols: 40, rows: 10 };
 
   constructor(key: string) {
     this.key = key;
   }
 
-  get start(): number {
-    return this.end - this.#stored.length;
-  }
-
-  read(from: number, to: number): Uint8Array {
-    if (from < this.start || to > this.end) throw new Error(`${from} to ${to} is not stored`);
-    return Uint8Array.from(this.#stored.subarray(from - this.start, to - this.start));
-  }
-
   write(text: string): void {
-    const all = Buffer.concat([this.#stored, Buffer.from(text)]);
-    this.end += all.length - this.#stored.length;
-    this.#stored = all.subarray(Math.max(0, all.length - limits.terminalRingBytes));
+    this.ring.push(Buffer.from(text));
   }
 }
 

@@ -1,6 +1,4 @@
-/**
- * Encodes colours and flags attributes a cell as one complete SGR sequence, which does not depend on what was set before.
- */
+/** Encodes the colours and flags of a cell as one complete SGR sequence, independent of what was set before. */
 import type { Attributes } from "./xterm-internals.ts";
 
 const mode = { default: 0, palette16: 1 << 24, palette256: 2 << 24 } as const;

@@ -1,6 +1,4 @@
-/**
- * Starts a render worker: this same program in another mode, in a process tree of its own as a command has.
- */
+/** Starts a render worker: this same program in another mode, in a process tree of its own as a command has. */
 import { closeSync } from "node:fs";
 import { singleThreadedBun } from "../../../engine/jail/bun-options.ts";
 import { openPipe } from "../../kernel/libc.ts";

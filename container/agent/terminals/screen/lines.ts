@@ -1,7 +1,4 @@
-/**
- * Serializes the lines of a screen for an empty one: characters, colours, gaps, and which lines wrap.
- * Starts at the upper left with plain colours.
- */
+/** Serializes the lines of a screen for an empty one, from the upper left on and with plain colours at first. */
 import type { IBuffer, IBufferLine } from "@xterm/headless";
 import { attributesSequence, backgroundSequence, isVisibleWhenBlank, plain } from "./attributes.ts";
 import type { Cell } from "./xterm-internals.ts";

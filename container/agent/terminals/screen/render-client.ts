@@ -1,6 +1,4 @@
-/**
- * Sends commands to one render worker, one at a time, and kills a worker that does not respond in time.
- */
+/** Sends commands to one render worker, one at a time, and kills a worker that does not respond in time. */
 import { limits } from "../../../../src/protocol/limits.ts";
 import {
   encodeCommand,

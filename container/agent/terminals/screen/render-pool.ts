@@ -1,7 +1,4 @@
-/**
- * Keeps one render worker: starts it when it is needed, replaces it when it has failed, and ends it when it is idle.
- * Tasks run one at a time.
- */
+/** Keeps one render worker: starts, replaces and ends it as needed. Tasks run one at a time. */
 import { RenderWorker, type StartRenderWorker } from "./render-client.ts";
 
 export type RenderTask<T> = (worker: RenderWorker) => Promise<T | undefined>;

@@ -1,7 +1,4 @@
-/**
- * Encodes what the agent and its render worker send each other: commands one way, one response to each the other way.
- * Both are this same program, so the form can change freely.
- */
+/** Encodes what the agent and its render worker, the same program, send each other: commands and a response to each. */
 const commandHeadBytes = 16;
 const responseHeadBytes = 8;
 

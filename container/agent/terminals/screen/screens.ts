@@ -1,15 +1,13 @@
-/**
- * Renders the screens of the agent's terminals, on request and in the background before output leaves the ring.
- * A request waits for a limited time; `onOutput` is cheap.
- */
+/** Renders the screens of the agent's terminals, on request and in the background before output leaves the ring. */
 import { limits } from "../../../../src/protocol/limits.ts";
 import type { Screen } from "../../../../src/protocol/terminal.ts";
-import type { ScreenRenderer, ScreenSnapshot, ScreenSource } from "../screen-renderer.ts";
 import type { RenderWorker, StartRenderWorker } from "./render-client.ts";
 import { RenderPool, type RenderTask } from "./render-pool.ts";
-import { renderTo, request, sliceBytes } from "./render-progress.ts";
 import { command } from "./render-protocol.ts";
-import { RenderState } from "./render-state.ts";
+import { Rendering, type ScreenSource, sliceBytes } from "./rendering.ts";
+
+/** Bytes that show the screen on a fresh terminal, and the offset of the output that it stands for. */
+export type ScreenSnapshot = { bytes: Uint8Array; offset: number };
 
 /** With more unrendered output, background rendering begins, so that the screen has what the ring then loses. */
 const unrenderedBytesMax = limits.terminalRingBytes / 2;
@@ -22,9 +20,9 @@ const cellsMax = 4 * 1024 * 1024;
 const storedBytesMax = 256 * 1024;
 const scrollbackLines = 200;
 
-export class Screens implements ScreenRenderer {
+export class Screens {
   readonly #pool: RenderPool;
-  readonly #states = new Map<string, RenderState>();
+  readonly #renderings = new Map<string, Rendering>();
   /** Terminals that have ended. A late request renders them once and frees them again. */
   readonly #forgotten = new WeakSet<ScreenSource>();
   readonly #timers = new Set<ReturnType<typeof setTimeout>>();
@@ -35,63 +33,66 @@ export class Screens implements ScreenRenderer {
     this.#pool = new RenderPool(start, idleMs, (worker) => this.#storeSnapshots(worker));
   }
 
+  /** Undefined: not rendered in time. */
   snapshot(source: ScreenSource): Promise<ScreenSnapshot | undefined> {
-    const state = this.#stateOf(source);
+    const rendering = this.#renderingOf(source);
     return this.#runInTime(async (worker) => {
-      const bytes = await this.#renderAndRequest(worker, state, command.snapshot);
-      return bytes && state.rendering && { bytes, offset: state.rendering.to };
+      const bytes = await this.#renderAndRequest(worker, rendering, command.snapshot);
+      return bytes && rendering.progress && { bytes, offset: rendering.progress.to };
     });
   }
 
+  /** Undefined: not rendered in time. */
   screenText(source: ScreenSource): Promise<Screen | undefined> {
-    const state = this.#stateOf(source);
+    const rendering = this.#renderingOf(source);
     return this.#runInTime(async (worker) => {
-      const text = await this.#renderAndRequest(worker, state, command.text);
-      if (text === undefined || state.rendering === undefined) return undefined;
-      return { ...JSON.parse(Buffer.from(text).toString()), offset: state.rendering.to } as Screen;
+      const text = await this.#renderAndRequest(worker, rendering, command.text);
+      if (text === undefined || rendering.progress === undefined) return undefined;
+      return {
+        ...JSON.parse(Buffer.from(text).toString()),
+        offset: rendering.progress.to,
+      } as Screen;
     });
   }
 
+  /** Call when there is more output. Cheap. */
   onOutput(source: ScreenSource): void {
-    const state = this.#stateOf(source);
-    if (state.isScheduled || !this.#isCurrent(state)) return;
-    if (source.end - state.renderedTo(this.#pool.worker) <= unrenderedBytesMax) return;
-    state.isScheduled = true;
-    this.#renderInBackground(state);
+    const rendering = this.#renderingOf(source);
+    if (rendering.isScheduled || !this.#isCurrent(rendering)) return;
+    if (source.ring.end - rendering.renderedTo(this.#pool.worker) <= unrenderedBytesMax) return;
+    rendering.isScheduled = true;
+    this.#renderInBackground(rendering);
   }
 
+  /** Call when the output from here on has another size. */
   onResize(source: ScreenSource): void {
-    this.#stateOf(source).recordSize();
+    this.#renderingOf(source).recordSize();
   }
 
   forget(source: ScreenSource): void {
     this.#forgotten.add(source);
-    const state = this.#states.get(source.key);
-    if (state?.source !== source) return;
-    this.#states.delete(source.key);
-    this.#enqueueFree(state);
-  }
-
-  /** Whether a render worker runs now. */
-  get isRendering(): boolean {
-    return this.#pool.worker !== undefined;
+    const rendering = this.#renderings.get(source.key);
+    if (rendering?.source !== source) return;
+    this.#renderings.delete(source.key);
+    this.#enqueueFree(rendering);
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
-    this.#states.clear();
+    this.#renderings.clear();
     await this.#pool.close();
   }
 
-  #stateOf(source: ScreenSource): RenderState {
-    const found = this.#states.get(source.key);
+  #renderingOf(source: ScreenSource): Rendering {
+    const found = this.#renderings.get(source.key);
     if (found?.source === source) return found;
     if (found !== undefined) this.forget(found.source);
-    const state = new RenderState(source, this.#lastId++);
-    if (!this.#isClosed && !this.#forgotten.has(source)) this.#states.set(source.key, state);
-    return state;
+    const rendering = new Rendering(source, this.#lastId++);
+    if (!this.#isClosed && !this.#forgotten.has(source))
+      this.#renderings.set(source.key, rendering);
+    return rendering;
   }
 
   async #runInTime<T>(task: RenderTask<T>): Promise<T | undefined> {
@@ -110,72 +111,73 @@ export class Screens implements ScreenRenderer {
 
   async #renderAndRequest(
     worker: RenderWorker,
-    state: RenderState,
+    rendering: Rendering,
     kind: typeof command.snapshot | typeof command.text,
   ): Promise<Uint8Array | undefined> {
-    await this.#freeCells(worker, state);
-    const isRendered = await renderTo(worker, state, state.source.end);
-    const response = isRendered ? await request(worker, state, { kind }) : undefined;
-    if (!this.#isCurrent(state)) this.#enqueueFree(state);
+    await this.#freeCells(worker, rendering);
+    const isRendered = await rendering.renderTo(worker, rendering.source.ring.end);
+    const response = isRendered ? await rendering.request(worker, { kind }) : undefined;
+    if (!this.#isCurrent(rendering)) this.#enqueueFree(rendering);
     return response;
   }
 
   /** Renders a slice at a time, so that requests get their turn in between. */
-  async #renderInBackground(state: RenderState): Promise<void> {
-    const { source } = state;
-    const from = state.renderedTo(this.#pool.worker);
-    if (from < source.start) return this.#checkFloodLater(state);
-    const isRendered = await this.#renderSome(state, from + sliceBytes);
-    if (isRendered !== true) return this.#checkFloodLater(state);
-    if (source.end - state.renderedTo(this.#pool.worker) > sliceBytes)
-      return this.#renderInBackground(state);
-    state.isScheduled = false;
+  async #renderInBackground(rendering: Rendering): Promise<void> {
+    const { source } = rendering;
+    const from = rendering.renderedTo(this.#pool.worker);
+    if (from < source.ring.start) return this.#checkFloodLater(rendering);
+    const isRendered = await this.#renderSome(rendering, from + sliceBytes);
+    if (isRendered !== true) return this.#checkFloodLater(rendering);
+    if (source.ring.end - rendering.renderedTo(this.#pool.worker) > sliceBytes)
+      return this.#renderInBackground(rendering);
+    rendering.isScheduled = false;
   }
 
-  #checkFloodLater(state: RenderState): void {
-    if (!this.#isCurrent(state)) return;
-    const { end } = state.source;
+  #checkFloodLater(rendering: Rendering): void {
+    if (!this.#isCurrent(rendering)) return;
+    const { ring } = rendering.source;
+    const { end } = ring;
     const timer = setTimeout(async () => {
       this.#timers.delete(timer);
-      if (state.source.end - end > unrenderedBytesMax) return this.#checkFloodLater(state);
-      await this.#renderSome(state, state.source.end);
-      state.isScheduled = false;
+      if (ring.end - end > unrenderedBytesMax) return this.#checkFloodLater(rendering);
+      await this.#renderSome(rendering, ring.end);
+      rendering.isScheduled = false;
     }, floodCheckMs);
     this.#timers.add(timer);
   }
 
-  #renderSome(state: RenderState, to: number): Promise<boolean | undefined> {
+  #renderSome(rendering: Rendering, to: number): Promise<boolean | undefined> {
     return this.#pool.run(
       async (worker) => {
-        await this.#freeCells(worker, state);
-        return renderTo(worker, state, Math.min(to, state.source.end));
+        await this.#freeCells(worker, rendering);
+        return rendering.renderTo(worker, Math.min(to, rendering.source.ring.end));
       },
-      () => this.#isCurrent(state),
+      () => this.#isCurrent(rendering),
     );
   }
 
-  #isCurrent(state: RenderState): boolean {
-    return this.#states.get(state.source.key) === state;
+  #isCurrent(rendering: Rendering): boolean {
+    return this.#renderings.get(rendering.source.key) === rendering;
   }
 
   /** Before the worker ends: output from before the ring exists only on its screens. */
   async #storeSnapshots(worker: RenderWorker): Promise<void> {
-    for (const state of this.#states.values()) {
-      if (state.rendering?.by !== worker || state.rendering.to === 0) continue;
-      const { to } = state.rendering;
-      const bytes = await request(worker, state, { kind: command.snapshot });
+    for (const rendering of this.#renderings.values()) {
+      if (rendering.progress?.by !== worker || rendering.progress.to === 0) continue;
+      const { to } = rendering.progress;
+      const bytes = await rendering.request(worker, { kind: command.snapshot });
       const isStored = bytes !== undefined && bytes.length <= storedBytesMax;
-      state.stored = isStored ? { bytes: bytes.slice(), to } : undefined;
+      rendering.stored = isStored ? { bytes: bytes.slice(), to } : undefined;
     }
   }
 
-  /** Frees the least recently used screens until `state` fits. */
-  async #freeCells(worker: RenderWorker, state: RenderState): Promise<void> {
-    state.usedAt = performance.now();
-    const others = [...this.#states.values()]
-      .filter((other) => other !== state && other.rendering?.by === worker)
+  /** Frees the least recently used screens until `rendering` fits. */
+  async #freeCells(worker: RenderWorker, rendering: Rendering): Promise<void> {
+    rendering.usedAt = performance.now();
+    const others = [...this.#renderings.values()]
+      .filter((other) => other !== rendering && other.progress?.by === worker)
       .sort((a, b) => a.usedAt - b.usedAt);
-    let cells = [state, ...others].reduce((sum, next) => sum + cellsOf(next), 0);
+    let cells = [rendering, ...others].reduce((sum, next) => sum + cellsOf(next), 0);
     for (const other of others) {
       if (cells <= cellsMax) return;
       cells -= cellsOf(other);
@@ -183,20 +185,20 @@ export class Screens implements ScreenRenderer {
     }
   }
 
-  #enqueueFree(state: RenderState): void {
+  #enqueueFree(rendering: Rendering): void {
     this.#pool.run(
-      (worker) => this.#free(worker, state),
-      () => state.rendering !== undefined && state.rendering.by === this.#pool.worker,
+      (worker) => this.#free(worker, rendering),
+      () => rendering.progress !== undefined && rendering.progress.by === this.#pool.worker,
     );
   }
 
-  async #free(worker: RenderWorker, state: RenderState): Promise<true> {
-    if (state.rendering?.by === worker) await request(worker, state, { kind: command.free });
-    state.rendering = undefined;
+  async #free(worker: RenderWorker, rendering: Rendering): Promise<true> {
+    if (rendering.progress?.by === worker) await rendering.request(worker, { kind: command.free });
+    rendering.progress = undefined;
     return true;
   }
 }
 
-function cellsOf({ source }: RenderState): number {
-  return source.cols * (source.rows + scrollbackLines);
+function cellsOf({ source }: Rendering): number {
+  return source.size.cols * (source.size.rows + scrollbackLines);
 }

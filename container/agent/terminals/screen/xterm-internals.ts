@@ -1,7 +1,4 @@
-/**
- * Reads internals of the terminal emulator that its public interface lacks: margins, charsets, parser state.
- * Only valid for the pinned version of the package.
- */
+/** Reads internals of the pinned version of the emulator: margins, charsets, parser state. */
 import type { IBufferCell, Terminal } from "@xterm/headless";
 
 /** Colours and flags of a cell or of the cursor. */
