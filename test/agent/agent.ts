@@ -28,7 +28,7 @@ import {
 } from "../../src/protocol/internal/agent.ts";
 import { until } from "../until.ts";
 import { completeCall } from "./checked-call.ts";
-import { processesWith } from "./environment.ts";
+import { childrenOf, processesWith, stateOf, statFields, threadsOf } from "./proc.ts";
 
 /** USER_HZ: the same on every Linux that Node runs on. */
 const ticksPerSecond = 100;
@@ -142,13 +142,8 @@ export class Agent {
 
   /** The processor time of the agent itself, independent of other load on the machine. */
   cpuSeconds(): number {
-    const stat = readFileSync(`/proc/${this.pid}/stat`, "utf8");
-    const [user = 0, system = 0] = stat
-      .slice(stat.lastIndexOf(")") + 2)
-      .split(" ")
-      .slice(11, 13)
-      .map(Number);
-    return (user + system) / ticksPerSecond;
+    const [user, system] = statFields(this.pid).slice(11, 13);
+    return (Number(user) + Number(system)) / ticksPerSecond;
   }
 
   /** Sends JSON calls as an object does: with the defaults of their schemas. */
@@ -314,30 +309,6 @@ export function newRun(uid?: number): string {
   chmodSync(run, 0o755);
   if (uid !== undefined) chownSync(run, uid, uid);
   return run;
-}
-
-export function childrenOf(pid: number): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")
-    .split(" ")
-    .filter(Boolean)
-    .map(Number);
-}
-
-/** The kernel's letter for a process, such as `Z` for a zombie; empty if there is no such process. */
-export function stateOf(pid: number): string {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2, stat.lastIndexOf(")") + 3);
-  } catch {
-    return "";
-  }
-}
-
-/** The names of all threads except the first. */
-export function threadsOf(pid: number): string[] {
-  const folder = `/proc/${pid}/task`;
-  const others = readdirSync(folder).filter((thread) => thread !== String(pid));
-  return others.map((thread) => readFileSync(`${folder}/${thread}/comm`, "utf8").trim());
 }
 
 function canMakeGroups(): boolean {

@@ -5,7 +5,8 @@ import { abridge, CommandTextBudget } from "../../../container/agent/processes/c
 import { limits } from "../../../src/protocol/limits.ts";
 import { processesSchema } from "../../../src/protocol/process.ts";
 import { until } from "../../until.ts";
-import { Agent, stateOf } from "../agent.ts";
+import { Agent } from "../agent.ts";
+import { stateOf } from "../proc.ts";
 import { Asker, refusalOf } from "./processes.ts";
 
 test("[P27] the beginning of a command has no half of a character and no more than its bound", () => {

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
+import { Random } from "../../sim/random.ts";
 import { until } from "../../until.ts";
 import { Agent } from "../agent.ts";
 import { Asker, asReader, outputOf, parseEvents } from "./processes.ts";
@@ -125,7 +126,7 @@ describe("a process that waits for its readers", () => {
 
   test("[F18] a follower of raw bytes that is cut off again and again reads every byte once", async () => {
     const { id } = await ask.sh("seq 1 12500000", block);
-    const random = seeded(7);
+    const random = new Random(7);
     const hash = createHash("sha256");
     let offset = 0;
     let cuts = 0;
@@ -137,7 +138,7 @@ describe("a process that waits for its readers", () => {
         { signal: cut.signal, ...asReader("bytes") },
       );
       expect(answer.headers.get("berth-offset")).toBe(String(offset));
-      over = await readSome(answer, { bytes: 4 * MiB * random(), ms: 50, cut }, (bytes) => {
+      over = await readSome(answer, { bytes: 4 * MiB * random.next(), ms: 50, cut }, (bytes) => {
         hash.update(bytes);
         offset += bytes.length;
       });
@@ -151,7 +152,7 @@ describe("a process that waits for its readers", () => {
 
   test("[F18] a follower of events that is cut off again and again reads both streams whole", async () => {
     const { id } = await ask.sh("seq 1 6500000 & seq 2 6500001 >&2; wait", block);
-    const random = seeded(11);
+    const random = new Random(11);
     const hashes = { stdout: createHash("sha256"), stderr: createHash("sha256") };
     let after = 0;
     let cuts = 0;
@@ -161,7 +162,7 @@ describe("a process that waits for its readers", () => {
       const init = { signal: cut.signal, ...asReader("events") };
       const answer = await ask.logs(id, { follow: 1, after }, init);
       let text = "";
-      const limits = { bytes: 6 * MiB * random(), ms: 50, cut };
+      const limits = { bytes: 6 * MiB * random.next(), ms: 50, cut };
       const over = await readSome(answer, limits, (bytes) => {
         text += Buffer.from(bytes).toString("latin1");
         if (!text.includes("\n\n")) return;
@@ -225,12 +226,4 @@ async function digestOf([program = "", ...args]: string[]): Promise<string> {
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "ignore"] });
   for await (const bytes of child.stdout) hash.update(bytes);
   return hash.digest("hex");
-}
-
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return state / 2_147_483_648;
-  };
 }

@@ -11,8 +11,8 @@ import {
 } from "../../../src/protocol/process.ts";
 import { until } from "../../until.ts";
 import { Agent, fenced, kinds } from "../agent.ts";
-import { environmentOf } from "../environment.ts";
 import { canFreeze, freeze } from "../freeze.ts";
+import { environmentOf } from "../proc.ts";
 import { Sessions } from "../sessions/sessions.ts";
 import { Asker, newId, refusalOf } from "./processes.ts";
 

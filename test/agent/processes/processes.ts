@@ -1,6 +1,4 @@
-/**
- * Calls the process routes of a real agent in tests, and reads logs as events or as bytes.
- */
+/** Calls the process routes of a real agent in tests, and reads logs as events or as bytes. */
 import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
 import type { ErrorBody } from "../../../src/protocol/errors.ts";
@@ -109,11 +107,9 @@ export class Asker {
   }
 }
 
-export async function refusalOf(
-  answer: Response,
-): Promise<ErrorBody["error"] & { status: number }> {
-  const body = (await answer.json()) as ErrorBody;
-  return { ...body.error, status: answer.status } as ErrorBody["error"] & { status: number };
+export async function refusalOf(answer: Response) {
+  const { error } = (await answer.json()) as ErrorBody;
+  return { ...error, status: answer.status };
 }
 
 export function parseEvents(text: string): Event[] {
@@ -150,6 +146,5 @@ export function asReader(id: string): { headers: Record<string, string> } {
 }
 
 function asText(query: Query): string {
-  const pairs = Object.entries(query).map(([name, value]) => [name, String(value)]);
-  return pairs.length === 0 ? "" : `?${new URLSearchParams(Object.fromEntries(pairs))}`;
+  return `?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, `${value}`]))}`;
 }

@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, it } from "vitest";
 import { type Screen, screenSchema } from "../../../src/protocol/terminal.ts";
 import { until } from "../../until.ts";
-import { Agent, childrenOf, kinds } from "../agent.ts";
+import { Agent, kinds } from "../agent.ts";
+import { childrenOf } from "../proc.ts";
 import { Viewer } from "../terminals/terminal-socket.ts";
 import { endTerminal, openTerminal, script } from "../terminals/terminals.ts";
 

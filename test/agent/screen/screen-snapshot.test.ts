@@ -30,28 +30,34 @@ const runs = 1000;
 /** Among 1,000: corner cases such as halves of wide characters, and state that a program saved and never restored. */
 const differencesMax = 5;
 
-function samples() {
-  return fc.sample(fc.tuple(size, output, share, share), { numRuns: runs, seed: 1 });
+type Sample = { cols: number; rows: number; bytes: Uint8Array; shares: [number, number] };
+
+/** Expects that the two emulators of nearly every sample have the same state. */
+async function compareSamples(
+  play: (sample: Sample) => Promise<{ emulator: Emulator; copy: Emulator }>,
+): Promise<void> {
+  let cells = 0;
+  let differences = 0;
+  const samples = fc.sample(fc.tuple(size, output, share, share), { numRuns: runs, seed: 1 });
+  for (const [{ cols, rows }, bytes, ...shares] of samples) {
+    const { emulator, copy } = await play({ cols, rows, bytes, shares });
+    const state = stateOf(emulator);
+    if (!isDeepStrictEqual(stateOf(copy), state)) differences += 1;
+    cells += state.normal.flat().filter((cell) => !/^( |behind)/.test(cell)).length;
+    emulator.free();
+    copy.free();
+  }
+  expect(cells).toBeGreaterThan(10_000);
+  expect(differences).toBeLessThanOrEqual(differencesMax);
 }
 
 describe("the snapshot of a screen", () => {
-  it("[G1] gives a fresh terminal the same cells, cursor and modes, wherever the output is cut", async () => {
-    let cells = 0;
-    let differences = 0;
-    for (const [{ cols, rows }, bytes, firstShare, secondShare] of samples()) {
+  it("[G1] gives a fresh terminal the same cells, cursor and modes, wherever the output is cut", () =>
+    compareSamples(async ({ cols, rows, bytes, shares: [firstShare, secondShare] }) => {
       const [before] = cutAt(bytes, secondShare);
-      const [first, second] = cutAt(before, firstShare);
-      const emulator = await emulatorWith(cols, rows, first, second);
-      const copy = await emulatorWith(cols, rows, emulator.snapshot());
-      const state = stateOf(emulator);
-      if (!isDeepStrictEqual(stateOf(copy), state)) differences += 1;
-      cells += state.normal.flat().filter((cell) => !/^( |behind)/.test(cell)).length;
-      emulator.free();
-      copy.free();
-    }
-    expect(cells).toBeGreaterThan(10_000);
-    expect(differences).toBeLessThanOrEqual(differencesMax);
-  });
+      const emulator = await emulatorWith(cols, rows, ...cutAt(before, firstShare));
+      return { emulator, copy: await emulatorWith(cols, rows, emulator.snapshot()) };
+    }));
 
   it("[G1] keeps styles and colours of underlining", async () => {
     const emulator = await emulatorWith(20, 3, Buffer.from("\x1b[4:3;58;5;9mcurly\x1b[m plain"));
@@ -71,22 +77,13 @@ describe("the snapshot of a screen", () => {
     }
   });
 
-  it("[G2] lets a terminal continue from it as if it had seen everything", async () => {
-    let cells = 0;
-    let differences = 0;
-    for (const [{ cols, rows }, bytes, cutShare] of samples()) {
+  it("[G2] lets a terminal continue from it as if it had seen everything", () =>
+    compareSamples(async ({ cols, rows, bytes, shares: [cutShare] }) => {
       const [before, after] = cutAt(bytes, cutShare);
       const emulator = await emulatorWith(cols, rows, before);
       const copy = await emulatorWith(cols, rows, emulator.snapshot());
       await emulator.write(after);
       await copy.write(after);
-      const state = stateOf(emulator);
-      if (!isDeepStrictEqual(stateOf(copy), state)) differences += 1;
-      cells += state.normal.flat().filter((cell) => !/^( |behind)/.test(cell)).length;
-      emulator.free();
-      copy.free();
-    }
-    expect(cells).toBeGreaterThan(10_000);
-    expect(differences).toBeLessThanOrEqual(differencesMax);
-  });
+      return { emulator, copy };
+    }));
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { Agent, kinds } from "../agent.ts";
 import { Sessions } from "./sessions.ts";
 
@@ -49,17 +49,12 @@ const afterwards: [string, string][] = [
 ];
 
 describe.each(kinds)("what a session's shell survives, process trees in a %s", (tree) => {
-  let agent: Agent;
-  let sessions: Sessions;
+  const agent = Agent.forBlock({ tree });
+  const sessions = new Sessions(agent);
   let id: string;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree });
-    sessions = new Sessions(agent);
-  });
   beforeEach(async () => {
     id = await sessions.make();
   });
-  afterAll(() => agent.stop());
 
   test.each(afterwards)(
     "[B2] %s: the next command runs and returns its result",

@@ -1,21 +1,16 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { Agent, kinds } from "../agent.ts";
 import { Sessions } from "./sessions.ts";
 
 describe.each(kinds)("what a session remembers, process trees in a %s", (tree) => {
-  let agent: Agent;
-  let sessions: Sessions;
+  const agent = Agent.forBlock({ tree, env: { OF_CREATE: "sandbox" } });
+  const sessions = new Sessions(agent);
   let id: string;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree, env: { OF_CREATE: "sandbox" } });
-    sessions = new Sessions(agent);
-  });
   beforeEach(async () => {
     id = await sessions.make();
   });
-  afterAll(() => agent.stop());
 
   const sh = (command: string) => sessions.exec(id, command);
 

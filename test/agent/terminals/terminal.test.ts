@@ -1,19 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { Agent, kinds } from "../agent.ts";
+import { describe, expect, test } from "vitest";
+import { kinds } from "../agent.ts";
 import { Viewer } from "./terminal-socket.ts";
-import { endTerminal, isGone, listTerminals, livePtys, openTerminal, script } from "./terminals.ts";
+import { endTerminal, isGone, livePtys, openTerminal, script, terminalAgent } from "./terminals.ts";
 
 describe.each(kinds)("a terminal, trees held by %s", (tree) => {
-  let agent: Agent;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree });
-  });
-  afterEach(async () => {
-    for (const { id } of await listTerminals(agent)) await endTerminal(agent, id);
-    expect(livePtys(agent)).toBe(0);
-    expect(agent.left()).toEqual([]);
-  });
-  afterAll(() => agent.stop());
+  const agent = terminalAgent(tree);
 
   test("[T1] a program has a real terminal: tty, size, controlling terminal, foreground", async () => {
     const { pid } = await openTerminal(agent, {

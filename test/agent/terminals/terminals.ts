@@ -1,15 +1,24 @@
-/**
- * Calls the terminal routes of a real agent in tests, and counts the PTYs that it has open.
- */
+/** Calls the terminal routes of a real agent in tests, and counts the PTYs that it has open. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { expect } from "vitest";
+import { afterEach, expect } from "vitest";
 import {
   type Terminal,
   type TerminalInput,
   terminalSchema,
   terminalsSchema,
 } from "../../../src/protocol/terminal.ts";
-import type { Agent } from "../agent.ts";
+import { Agent, type Kind } from "../agent.ts";
+
+/** An agent for the calling block. After each test its terminals are ended, and nothing of them may be left. */
+export function terminalAgent(tree: Kind): Agent {
+  const agent = Agent.forBlock({ tree });
+  afterEach(async () => {
+    for (const { id } of await listTerminals(agent)) await endTerminal(agent, id);
+    expect(livePtys(agent)).toBe(0);
+    expect(agent.left()).toEqual([]);
+  });
+  return agent;
+}
 
 export function postTerminal(
   agent: Agent,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { readFrame } from "../../../container/agent/terminals/frames.ts";
+import { readFrame } from "../../../container/agent/terminals/connect.ts";
 
 const anything = fc.oneof(
   fc.string({ unit: "binary" }),

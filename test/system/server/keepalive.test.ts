@@ -18,30 +18,19 @@ import { endTerminal, openTerminal, script, terminalNow } from "../../agent/term
 import { until } from "../../until.ts";
 import { echoOf, open, serve, upgrade } from "../api/ports-server.ts";
 import { Viewer } from "../browser/viewer.ts";
-import { alive, processesNaming } from "../processes.ts";
-import { type Server, startServer } from "../server.ts";
+import { startFileServer } from "../file-server.ts";
 
 const { socketTimeoutMs: socketSilenceMs, socketPingMs } = limits;
 /** Far beyond; only a hang gets there. */
 const closedWithinMs = 3 * socketSilenceMs;
 
-describe.concurrent("keepalive of WebSockets, through the Worker", () => {
-  let server: Server;
-  let id: string;
-  beforeAll(async () => {
-    server = await startServer();
-    id = await server.create();
-    const argv = ["sh", "-c", "stty -echo; read line; while :; do echo tick; sleep 1; done"];
-    await server.call("POST", `/v1/sandboxes/${id}/terminals`, { id: "one", argv });
-    await serve(server, id);
-  });
-  afterAll(async () => {
-    const tree = server.processes();
-    await server[Symbol.asyncDispose]();
-    expect(alive(tree)).toEqual([]);
-    expect(processesNaming(server.data)).toEqual([]);
-  });
+const server = await startFileServer();
+const id = await server.create();
+const argv = ["sh", "-c", "stty -echo; read line; while :; do echo tick; sleep 1; done"];
+await server.call("POST", `/v1/sandboxes/${id}/terminals`, { id: "one", argv });
+await serve(server, id);
 
+describe.concurrent("keepalive of WebSockets, through the Worker", () => {
   it("[T19] a viewer that vanished is closed even while the terminal prints; libraries answer pings, and no client sees one as a message", async () => {
     const path = `/v1/sandboxes/${id}/terminals/one/connect`;
     const headers = { authorization: `Bearer ${server.key}` };
