@@ -77,11 +77,8 @@ export async function findExistingSandbox(
   context: Context,
   options: SandboxOptions,
 ): Promise<FoundSandbox> {
-  return await findSandbox(context, {
-    ...parseSandboxOptions(options),
-    make: false,
-    ready: false,
-  });
+  const which = parseSandboxOptions(options);
+  return await findSandbox(context, { ...which, make: false, ready: false });
 }
 
 async function findById(context: Context, berth: Berth, id: string): Promise<FoundSandbox> {
@@ -155,7 +152,8 @@ async function findOrCreate(
     if (known?.code === "lease_held") {
       throw new Failure(known.message, {
         hint: "Run `berth lock status` to see the holder. Wait for the lease, or use `--force`.",
-        ...{ code: known.code, facts: known.facts },
+        code: known.code,
+        facts: known.facts,
       });
     }
     if (known?.code !== "scope_taken") throw thrown;
@@ -168,11 +166,9 @@ async function findOrCreate(
 }
 
 async function findExisting(berth: Berth, scope: Required<Scope>): Promise<Sandbox | undefined> {
-  const page = await berth.list({
-    "scope.repo": scope.repo,
-    "scope.branch": scope.branch,
-    "scope.config": scope.config,
-  });
+  const { repo, branch, config } = scope;
+  const query = { "scope.repo": repo, "scope.branch": branch, "scope.config": config };
+  const page = await berth.list(query);
   const row = page.sandboxes.find(({ current }) => current);
   if (row === undefined) return undefined;
   const { stateAsOf: _asOf, current: _current, ...view } = row;
@@ -181,10 +177,9 @@ async function findExisting(berth: Berth, scope: Required<Scope>): Promise<Sandb
 
 function createInput(checkout: Checkout, { content, file, hash }: FoundConfig): CreateInput {
   const { setup = [], ports: _opened, ...policy } = content;
-  const given = Object.entries(policy).filter(([, value]) => value !== undefined);
   const { root: cwd, branchKey: branch } = checkout;
   return {
-    ...(Object.fromEntries(given) as CreateInput),
+    ...policy,
     client: clientInfo({ cwd, branch, configFile: file, configHash: hash, host: hostname() }),
     // Written in the same step as the sandbox, so that every command that finds it knows that set-up is pending.
     metadata: setup.length === 0 ? {} : setupPending,
@@ -193,10 +188,9 @@ function createInput(checkout: Checkout, { content, file, hash }: FoundConfig): 
 
 /** Leaves out what is too long: it is only informative. */
 function clientInfo(all: Record<string, string | undefined>): NonNullable<CreateInput["client"]> {
-  const fit = Object.entries(all).filter(
-    ([name, value]) => value !== undefined && clientSchema.safeParse({ [name]: value }).success,
-  );
-  return Object.fromEntries(fit);
+  const fits = ([name, value]: [string, unknown]) =>
+    clientSchema.safeParse({ [name]: value }).success;
+  return Object.fromEntries(Object.entries(all).filter(fits));
 }
 
 /** Stands for a checkout without a configuration. */

@@ -59,13 +59,8 @@ export async function gatherSandboxes(
 }
 
 function toQuery({ metadata, repo, branch, state, mine }: ListFilter): SandboxesInput {
-  return {
-    metadata,
-    "scope.repo": repo,
-    "scope.branch": branch,
-    state,
-    mine: mine ? "1" : undefined,
-  };
+  const scope = { "scope.repo": repo, "scope.branch": branch };
+  return { ...scope, metadata, state, mine: mine ? "1" : undefined };
 }
 
 /** Not being listed does not prove that a sandbox was destroyed. */

@@ -140,10 +140,8 @@ function printStarted(
   { process, replaced, readyMs, sync }: StartedProcess & { sync: { sentBytes: number } | null },
   nameArgs: string,
 ): void {
-  if (json) {
-    output.printJson({ sandbox: id, configChanged: drifted, process, replaced, readyMs, sync });
-    return;
-  }
+  const document = { sandbox: id, configChanged: drifted, process, replaced, readyMs, sync };
+  if (json) return void output.printJson(document);
   const { name = "" } = process;
   const replacement = replaced === null ? "" : `, in place of ${replaced}`;
   output.print(`${name} is running: process ${process.id}${replacement}`);

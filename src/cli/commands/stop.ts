@@ -101,10 +101,7 @@ async function stop(
 }
 
 function printResults({ output, json }: Context, ended: (StoppedSandbox | FailedStop)[]): void {
-  if (json) {
-    output.printJson({ sandboxes: ended });
-    return;
-  }
+  if (json) return void output.printJson({ sandboxes: ended });
   if (ended.length === 0) output.print("There is no sandbox to stop.");
   for (const result of ended) {
     if ("error" in result) {

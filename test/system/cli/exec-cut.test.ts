@@ -11,7 +11,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { connect, type SandboxHandle } from "../../../src/client/index.ts";
 import { until } from "../../until.ts";
 import { CutProxy } from "../client/cut-proxy.ts";
-import { useCliUser } from "./cli-user.ts";
+import { expectNothingLeft, useCliUser } from "./cli-user.ts";
 
 const { server, user } = await useCliUser();
 
@@ -25,11 +25,8 @@ async function prepareRepo(name: string): Promise<{ repo: string; sandbox: Sandb
   return { repo, sandbox: connect(server).sandbox(document.sandbox) };
 }
 
-async function expectNothingLeft(sandbox: SandboxHandle): Promise<void> {
-  await until("the lease is free", async () => {
-    const { state, waiterCount } = await sandbox.lease();
-    return state === "free" && waiterCount === 0;
-  });
+async function expectNoScript(sandbox: SandboxHandle): Promise<void> {
+  await expectNothingLeft(sandbox);
   const { stdout } = await sandbox.exec({ command: "pgrep -f [b]erth-sync || echo none" });
   expect(stdout).toBe("none\n");
 }
@@ -64,7 +61,7 @@ test("[LV23] a connection that is cut while changes are fetched is restored, and
   expect(await run.ended).toMatchObject({ code: 3, stderr: "Changed here: made\n" });
   expect(readFileSync(join(repo, "made"), "utf8")).toBe("late\n");
   live.close();
-  await expectNothingLeft(sandbox);
+  await expectNoScript(sandbox);
 });
 
 test.each(["alone", "inside of berth lock"])(
@@ -87,7 +84,7 @@ test.each(["alone", "inside of berth lock"])(
       expect((await sandbox.exec(findScripts, { lease: lease.token })).stdout).toBe("none\n");
       await lease.release();
     }
-    await expectNothingLeft(sandbox);
+    await expectNoScript(sandbox);
   },
 );
 
@@ -103,7 +100,7 @@ test("[LV11] Ctrl-C during a stalled upload ends the run at once", async () => {
   // The run did not wait until the server gave up.
   expect(stalled.hasServerGivenUp()).toBe(false);
   expect(ended).toMatchObject({ code: 130, stdout: "" });
-  await expectNothingLeft(sandbox);
+  await expectNoScript(sandbox);
 });
 
 /** A relay that forwards nothing after data that matches. */

@@ -38,8 +38,9 @@ it("[CL6] start creates the sandbox of a checkout and finds it again; stop destr
 it("[CL6] reset replaces the sandbox in one step and names both", async () => {
   const cwd = user.repo("reset", "https://example.com/team/reset.git");
   const old = await user.startSandbox(cwd);
-  const pattern = `^Sandbox ${idPattern} is running \\(replaced ${old.id}\\)\\.\n$`;
-  expect(await user.output(["reset", "--wait"], { cwd })).toMatch(new RegExp(pattern));
+  const pattern = new RegExp(`^Sandbox (${idPattern}) is running \\(replaced ${old.id}\\)\\.\n$`);
+  const [, id] = pattern.exec(await user.output(["reset", "--wait"], { cwd })) ?? [];
+  expect(id).toBeDefined();
   const second = await user.json(["reset"], { cwd });
   expect(second).toMatchObject({ old: id, new: expect.stringMatching(`^${idPattern}$`) });
   const { sandboxes } = await user.json<Listed>(["list"], { cwd });
