@@ -3,6 +3,7 @@ import { isEnding } from "../../core/directory/find.ts";
 import type { Report } from "../../protocol/directory.ts";
 import { scopeKey } from "../../protocol/fields/scope.ts";
 import { limits } from "../../protocol/limits.ts";
+import { insertInto, replaceInto } from "../shared/columns.ts";
 import type { ObjectHost } from "../shared/host.ts";
 import { currentOf, rowOf, type SandboxRow, setScope } from "./rows.ts";
 
@@ -97,14 +98,8 @@ function applyMetadata(
   );
   for (const [k, v] of Object.entries(metadata)) {
     if (before.get(k) !== v) {
-      host.sql(
-        "INSERT OR REPLACE INTO meta (id, k, v, gone, created_at) VALUES (?, ?, ?, ?, ?)",
-        id,
-        k,
-        v,
-        destroyed,
-        Date.parse(createdAt),
-      );
+      const created_at = Date.parse(createdAt);
+      replaceInto(host, "meta", { id, k, v, gone: destroyed, created_at });
     }
     before.delete(k);
   }
@@ -115,12 +110,8 @@ function applyMetadata(
 function appendEvents(host: ObjectHost, { view, events }: Report, newestSeq: number): boolean {
   const fresh = events.filter(({ seq }) => seq > newestSeq);
   for (const entry of fresh) {
-    host.sql(
-      "INSERT INTO event (at, sandbox, data) VALUES (?, ?, ?)",
-      entry.at,
-      view.id,
-      JSON.stringify(entry.event),
-    );
+    const data = JSON.stringify(entry.event);
+    insertInto(host, "event", { at: entry.at, sandbox: view.id, data });
   }
   const newest = fresh.at(-1);
   if (newest === undefined) return false;

@@ -1,10 +1,11 @@
 /** The rows of a Directory: sandboxes, the current one of each scope, and the idempotency keys of calls. */
-import { backOffMs } from "../../core/back-off.ts";
+import { backOffMs } from "../../core/deadline.ts";
 import { type IdempotentFind, isEnding, type KnownSandbox } from "../../core/directory/find.ts";
 import { scopeKey } from "../../protocol/fields/scope.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { StateName } from "../../protocol/sandbox.ts";
 import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
+import { insertInto } from "../shared/columns.ts";
 import type { ObjectHost } from "../shared/host.ts";
 
 export type SandboxRow = {
@@ -36,23 +37,22 @@ export function insertSandbox(
   now: number,
 ): void {
   const { id, scope, madeBy, createdAt } = make.spec;
-  host.sql(
-    `INSERT INTO sandbox
-       (id, created_at, scope, repo, branch, config, made_by, phase, call, try_at, state, state_since, as_of, replaces)
-     VALUES (?, ?, ?, ?, ?, ?, ?, 'creating', ?, ?, 'starting', ?, ?, ?)`,
+  insertInto(host, "sandbox", {
     id,
-    createdAt,
-    scope === undefined ? null : scopeKey(scope),
-    scope?.repo ?? null,
-    scope?.branch ?? null,
-    scope?.config ?? null,
-    madeBy ?? null,
-    JSON.stringify(make),
-    now + limits.reportRetryMs,
-    createdAt,
-    now,
-    replaces ?? null,
-  );
+    created_at: createdAt,
+    scope: scope === undefined ? null : scopeKey(scope),
+    repo: scope?.repo ?? null,
+    branch: scope?.branch ?? null,
+    config: scope?.config ?? null,
+    made_by: madeBy ?? null,
+    phase: "creating",
+    call: JSON.stringify(make),
+    try_at: now + limits.reportRetryMs,
+    state: "starting",
+    state_since: createdAt,
+    as_of: now,
+    replaces: replaces ?? null,
+  });
 }
 
 export function rowOf(host: ObjectHost, id: string): SandboxRow | undefined {

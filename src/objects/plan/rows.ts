@@ -8,6 +8,7 @@ import type {
   Run,
 } from "../../core/plan/record.ts";
 import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
+import { insertInto, replaceInto } from "../shared/columns.ts";
 import type { ObjectHost } from "../shared/host.ts";
 import { storedVersion } from "../shared/migrate.ts";
 import { deleteAllRuns, deleteOldRuns, loadLastRun, loadOpenRun } from "./history.ts";
@@ -133,13 +134,7 @@ function saveList<Entry extends { sandbox: string }>(
 }
 
 function insertMember(host: ObjectHost, { key, sandbox, addedAt, committed }: Member): void {
-  host.sql(
-    "INSERT INTO member (key, sandbox, added_at, committed) VALUES (?, ?, ?, ?)",
-    key,
-    sandbox,
-    addedAt,
-    committed,
-  );
+  insertInto(host, "member", { key, sandbox, added_at: addedAt, committed });
 }
 
 function insertJoining(
@@ -147,44 +142,29 @@ function insertJoining(
   { key, sandbox, addedAt, createsSandbox, replaces, membershipRevision }: Joining,
   call: NewSandbox | undefined,
 ): void {
-  host.sql(
-    "INSERT INTO joining (sandbox, key, added_at, makes, replaces, move, call) VALUES (?, ?, ?, ?, ?, ?, ?)",
-    sandbox,
-    key,
-    addedAt,
-    createsSandbox ? 1 : 0,
-    replaces,
-    membershipRevision,
-    createsSandbox && call !== undefined ? JSON.stringify(call) : null,
-  );
+  insertInto(host, "joining", {
+    ...{ sandbox, key, added_at: addedAt, replaces, move: membershipRevision },
+    makes: createsSandbox ? 1 : 0,
+    call: createsSandbox && call !== undefined ? JSON.stringify(call) : null,
+  });
 }
 
 function insertLeaving(
   host: ObjectHost,
-  { sandbox, phase, disposition, membershipRevision }: Leaving,
+  { sandbox, phase, disposition, membershipRevision: move }: Leaving,
 ): void {
-  const destroy = dispositions.indexOf(disposition);
-  host.sql("INSERT INTO leaving VALUES (?, ?, ?, ?)", sandbox, phase, destroy, membershipRevision);
+  insertInto(host, "leaving", { sandbox, phase, destroy: dispositions.indexOf(disposition), move });
 }
 
 function saveRun(host: ObjectHost, before: Run | null, after: Run | null): void {
   if (after === null) return;
   const { parts, ...head } = after;
-  host.sql(
-    "INSERT OR REPLACE INTO run VALUES (?, ?, ?)",
-    head.n,
-    JSON.stringify(head),
-    head.endedAt,
-  );
-  const known = new Set(before?.n === after.n ? before.parts : []);
+  const { n, endedAt } = head;
+  replaceInto(host, "run", { n, head: JSON.stringify(head), ended_at: endedAt });
+  const known = new Set(before?.n === n ? before.parts : []);
   for (const part of parts) {
     if (known.has(part)) continue;
-    host.sql(
-      "INSERT OR REPLACE INTO part VALUES (?, ?, ?)",
-      after.n,
-      part.sandbox,
-      JSON.stringify(part),
-    );
+    replaceInto(host, "part", { n, sandbox: part.sandbox, body: JSON.stringify(part) });
   }
 }
 

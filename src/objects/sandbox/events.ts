@@ -77,6 +77,6 @@ export function streams(actor: SandboxActor): EventStreams {
   });
 }
 
-function viewRow({ seq, at: appendedAt, data }: EventRow): SandboxEventView {
-  return { seq, at: new Date(appendedAt).toISOString(), event: JSON.parse(data) as EventData };
+function viewRow({ seq, data, ...row }: EventRow): SandboxEventView {
+  return { seq, at: new Date(row.at).toISOString(), event: JSON.parse(data) as EventData };
 }

@@ -3,6 +3,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { PortCall, PortList } from "../../protocol/port.ts";
+import { replaceInto } from "../shared/columns.ts";
 import type { SandboxActor } from "./actor.ts";
 
 type PortRow = { port: number; hash: string; wake: number; made_at: number };
@@ -23,13 +24,8 @@ export function open(
   }
   const token = host.randomId(limits.portTokenChars);
   const now = actor.now();
-  host.sql(
-    "INSERT OR REPLACE INTO port VALUES (?, ?, ?, ?)",
-    port,
-    hashOf(token),
-    Number(wake),
-    now,
-  );
+  const row: PortRow = { port, hash: hashOf(token), wake: Number(wake), made_at: now };
+  replaceInto(host, "port", row);
   actor.commit({}, [{ type: "port", what: "opened", port }], "port opened");
   return { token, createdAt: new Date(now).toISOString() };
 }

@@ -3,6 +3,7 @@ import type { EndedLease, Lease, Waiter } from "../../core/lease/lease.ts";
 import type { VersionedMetadata } from "../../core/metadata/patch.ts";
 import type { Participant } from "../../core/plan/participant/participant.ts";
 import type { SandboxRecord } from "../../core/sandbox/record.ts";
+import { insertInto, replaceInto } from "../shared/columns.ts";
 import { newestAt } from "./events.ts";
 import type { Host } from "./host.ts";
 import { migrate, storedVersion } from "./migrations.ts";
@@ -66,29 +67,20 @@ export function load(host: Host): { facts: Facts; clock: number } | undefined {
 export function create(host: Host, facts: Facts, now: number): void {
   migrate(host);
   const { sandbox, lease, metadata } = facts;
-  host.sql(
-    "INSERT INTO sandbox VALUES (1, ?, ?, ?, ?, ?, ?, ?)",
-    JSON.stringify(sandbox.spec),
-    JSON.stringify(sandbox.state),
-    JSON.stringify(sandbox.restarts),
-    facts.tokenGeneration,
-    now,
-    JSON.stringify(sandbox.outOfMemory),
-    facts.revoking,
-  );
-  host.sql(
-    "INSERT INTO lease VALUES (1, ?, ?, ?, ?)",
-    JSON.stringify(lease.state),
-    lease.fence,
-    lease.nextSeq,
-    now,
-  );
-  host.sql(
-    "INSERT INTO metadata VALUES (1, ?, ?, ?)",
-    JSON.stringify(metadata.map),
-    metadata.version,
-    now,
-  );
+  insertInto(host, "sandbox", {
+    one: 1,
+    spec: JSON.stringify(sandbox.spec),
+    state: JSON.stringify(sandbox.state),
+    restarts: JSON.stringify(sandbox.restarts),
+    out_of_memory: JSON.stringify(sandbox.outOfMemory),
+    token_generation: facts.tokenGeneration,
+    revoking: facts.revoking,
+    at: now,
+  });
+  const { state, fence, nextSeq: next_seq } = lease;
+  insertInto(host, "lease", { one: 1, state: JSON.stringify(state), fence, next_seq, at: now });
+  const { map, version } = metadata;
+  insertInto(host, "metadata", { one: 1, map: JSON.stringify(map), version, at: now });
 }
 
 export function save(host: Host, before: Facts, after: Facts, now: number): void {
@@ -142,11 +134,7 @@ function saveWaiters(host: Host, before: readonly Waiter[], after: readonly Wait
   const knownRows = new Set(before);
   for (const waiter of after) {
     if (knownRows.has(waiter)) continue;
-    host.sql(
-      "INSERT OR REPLACE INTO waiter (seq, body) VALUES (?, ?)",
-      waiter.seq,
-      JSON.stringify(waiter),
-    );
+    replaceInto(host, "waiter", { seq: waiter.seq, body: JSON.stringify(waiter) });
   }
 }
 
@@ -157,13 +145,6 @@ function saveEnded(host: Host, before: readonly EndedLease[], after: readonly En
   }
   const knownRows = new Set(before);
   for (const ended of after) {
-    if (knownRows.has(ended)) continue;
-    host.sql(
-      "INSERT OR REPLACE INTO ended (token, ticket, reason, at) VALUES (?, ?, ?, ?)",
-      ended.token,
-      ended.ticket,
-      ended.reason,
-      ended.at,
-    );
+    if (!knownRows.has(ended)) replaceInto(host, "ended", ended);
   }
 }

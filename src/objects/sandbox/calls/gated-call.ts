@@ -1,5 +1,6 @@
 /** Sends a gated call to the agent: past the lease, into the running container, and the response back. */
 import type { Incarnation } from "../../../core/sandbox/record.ts";
+import { BerthError } from "../../../protocol/errors.ts";
 import type { EventData } from "../../../protocol/event.ts";
 import { generateHandle } from "../../../protocol/fields/handle.ts";
 import { agentPaths } from "../../../protocol/internal/agent.ts";
@@ -14,11 +15,15 @@ import { admitGatedCall, type GatedCaller } from "../lease/gated-admission.ts";
 
 export type Call = { actor: SandboxActor; caller: GatedCaller; requestId: string };
 
-type StartOptions = {
+export type StartOptions = {
   kind: Handle["kind"];
   path: string;
   /** `id`: chosen by the caller; generated if left out. */
-  body: { id?: string | undefined; [field: string]: unknown };
+  body: {
+    id?: string | undefined;
+    endsWithLease?: boolean | undefined;
+    [field: string]: unknown;
+  };
   /** For processes: calls with the same idempotency key must be equal in this. */
   identity?: readonly unknown[];
   /** The session in which it starts. */
@@ -57,6 +62,7 @@ export async function start(
     const json = JSON.stringify({ ...body, id });
     return { method: "POST", path, body: json, requestId, headersMs: lastsMs };
   };
+  if (body.endsWithLease === true && caller.token === undefined) throw leaseNeededError();
   check();
   try {
     const response = await (caller.key === undefined
@@ -70,10 +76,21 @@ export async function start(
       const event: EventData = { type: kind, what: "started", ...started, ...sessionId };
       actor.commit({}, [event], `${kind} started`);
     }
+    // The call has its response, but its work counts as in flight until the agent reports that nothing is left.
+    if (body.endsWithLease === true && response.status === 201 && actor.runningAgent !== undefined)
+      actor.link.onAbandoned(actor.runningAgent);
     return response;
   } finally {
     releaseExitEvent?.();
   }
+}
+
+/** Without a lease nothing would say when the process or terminal has to end. */
+function leaseNeededError(): BerthError {
+  return new BerthError("bad_request", "`endsWithLease` needs the token of a lease.", {
+    hint: "Send the token in the header `Berth-Lease`.",
+    facts: { field: "endsWithLease" },
+  });
 }
 
 /** Calls `makeRequest` after the lease check, when a container runs. */

@@ -1,56 +1,78 @@
-/** The verbs on processes that need more than the proxy: starting one, and reading its log as a stream. */
-import { BerthError } from "../../../protocol/errors.ts";
+/** The verbs on processes and sessions that need more than the proxy: what starts something, and logs as a stream. */
 import { agentHeaders, agentPaths } from "../../../protocol/internal/agent.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { type LogsQuery, logOffsetHeader, type ProcessCall } from "../../../protocol/process.ts";
+import type { SessionCall, SessionExecCall } from "../../../protocol/session.ts";
 import type { WireResponse } from "../../shared/result.ts";
 import { writeQuery } from "../agent/agent-client.ts";
 import { watchEventStream } from "../agent/agent-event-streams.ts";
 import { forwardResponse } from "../agent/forward-response.ts";
 import { agentOfHandle } from "../agent/handles.ts";
-import { type Call, start as startWork } from "./gated-call.ts";
+import { runCommand } from "./exec.ts";
+import { type Call, type StartOptions, start } from "./gated-call.ts";
 
-export async function start(call: Call, process: ProcessCall): Promise<WireResponse> {
-  const cwd = process.cwd ?? call.actor.facts.sandbox.spec.cwd;
-  requireLease(call, process);
-  const response = await startWork(call, {
-    kind: "process",
-    path: agentPaths.processes,
-    body: { ...process, cwd },
-    identity: ["process", process],
-    lastsMs: limits.agentHeadersMs + replaceMs(process),
+/** A command in a session waits for all commands before it, each of which has a timeout. */
+const queueMaxMs = limits.execTimeoutMaxMs * (1 + limits.sessionWaitersMax);
+
+export function createSession(call: Call, session: SessionCall): Promise<WireResponse> {
+  const cwd = session.cwd ?? call.actor.facts.sandbox.spec.cwd;
+  return start(call, { kind: "session", path: agentPaths.sessions, body: { ...session, cwd } });
+}
+
+export async function execInSession(
+  call: Call,
+  session: string,
+  command: SessionExecCall,
+): Promise<WireResponse> {
+  const response = await runCommand(call, {
+    path: `${agentPaths.sessions}/${session}/exec`,
+    body: command,
+    session,
+    identity: ["session exec", session, command],
+    lastsMs: queueMaxMs,
   });
-  onProcessStarted(call, process, response);
+  // The command may have ended the session.
+  if (response.status !== 200) call.actor.workMonitor.checkSoon();
   return response;
 }
 
-/** With `replace` the agent answers only when the earlier process has ended. */
-export function replaceMs({ ifRunning }: ProcessCall): number {
-  return ifRunning === "replace" ? limits.processReplaceMs : 0;
-}
-
-export function onProcessStarted(call: Call, process: ProcessCall, { status }: WireResponse): void {
-  if (process.endsWithLease && status === 201) keepInFlight(call);
-  // The process that was replaced has ended: its event is written now, not when somebody asks.
-  if (process.ifRunning === "replace") call.actor.workMonitor.checkSoon();
-}
-
-/** Without a lease nothing would say when the process or terminal has to end. */
-export function requireLease(
-  { caller }: Call,
-  { endsWithLease }: Pick<ProcessCall, "endsWithLease">,
-): void {
-  if (!endsWithLease || caller.token !== undefined) return;
-  throw new BerthError("bad_request", "`endsWithLease` needs the token of a lease.", {
-    hint: "Send the token in the header `Berth-Lease`.",
-    facts: { field: "endsWithLease" },
+export function startProcess(call: Call, process: ProcessCall): Promise<WireResponse> {
+  const cwd = process.cwd ?? call.actor.facts.sandbox.spec.cwd;
+  return startOrReplace(call, process, {
+    path: agentPaths.processes,
+    body: { ...process, cwd },
+    identity: ["process", process],
+    lastsMs: limits.agentHeadersMs,
   });
 }
 
-/** The call has its response, but its work still counts as in flight until the agent reports that nothing is left. */
-export function keepInFlight({ actor }: Call): void {
-  const { runningAgent } = actor;
-  if (runningAgent !== undefined) actor.link.onAbandoned(runningAgent);
+/** The process starts in the current folder of the session, unless the call names another. */
+export function startProcessInSession(
+  call: Call,
+  session: string,
+  process: ProcessCall,
+): Promise<WireResponse> {
+  return startOrReplace(call, process, {
+    path: `${agentPaths.sessions}/${session}/processes`,
+    body: process,
+    session,
+    identity: ["session process", session, process],
+    lastsMs: queueMaxMs,
+  });
+}
+
+async function startOrReplace(
+  call: Call,
+  { ifRunning }: ProcessCall,
+  { lastsMs, ...options }: Omit<StartOptions, "kind"> & { lastsMs: number },
+): Promise<WireResponse> {
+  if (ifRunning !== "replace") return start(call, { ...options, kind: "process", lastsMs });
+  // The agent answers only when the earlier process has ended.
+  const withReplaceMs = lastsMs + limits.processReplaceMs;
+  const response = await start(call, { ...options, kind: "process", lastsMs: withReplaceMs });
+  // The event of the process that was replaced is written now, not when somebody asks.
+  call.actor.workMonitor.checkSoon();
+  return response;
 }
 
 export async function readLogs(

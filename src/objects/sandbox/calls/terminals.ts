@@ -12,18 +12,10 @@ import type { SandboxActor } from "../actor.ts";
 import { writeQuery } from "../agent/agent-client.ts";
 import { agentOfHandle } from "../agent/handles.ts";
 import { type Call, start } from "./gated-call.ts";
-import { keepInFlight, requireLease } from "./processes.ts";
 
-export async function create(call: Call, terminal: TerminalCall): Promise<WireResponse> {
+export function create(call: Call, terminal: TerminalCall): Promise<WireResponse> {
   const cwd = terminal.cwd ?? call.actor.facts.sandbox.spec.cwd;
-  requireLease(call, terminal);
-  const response = await start(call, {
-    kind: "terminal",
-    path: agentPaths.terminals,
-    body: { ...terminal, cwd },
-  });
-  if (terminal.endsWithLease && response.status === 201) keepInFlight(call);
-  return response;
+  return start(call, { kind: "terminal", path: agentPaths.terminals, body: { ...terminal, cwd } });
 }
 
 /** `generation`: of the token that opens it. The agent closes the WebSocket when that generation is revoked. */

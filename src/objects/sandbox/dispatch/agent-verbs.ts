@@ -8,7 +8,6 @@ import { exec } from "../calls/exec.ts";
 import { cloneRepository, watchFiles } from "../calls/files.ts";
 import * as processes from "../calls/processes.ts";
 import { proxyToAgent } from "../calls/proxy.ts";
-import * as sessions from "../calls/sessions.ts";
 import * as terminals from "../calls/terminals.ts";
 import type { AgentVerb, ArgsOf, VerbArgs } from "./verb-call.ts";
 
@@ -23,16 +22,18 @@ type AgentVerbs = {
 
 export const agentVerbs = {
   exec: (context, { body, gated }) => exec({ ...context, caller: gated }, body),
-  startProcess: (context, { body, gated }) => processes.start({ ...context, caller: gated }, body),
+  startProcess: (context, { body, gated }) =>
+    processes.startProcess({ ...context, caller: gated }, body),
   processLogs: (
     context: AgentContext,
     { target, query, raw }: { target: string; query: LogsQuery; raw: boolean },
   ) => processes.readLogs(context, target, query, raw),
-  createSession: (context, { body, gated }) => sessions.create({ ...context, caller: gated }, body),
+  createSession: (context, { body, gated }) =>
+    processes.createSession({ ...context, caller: gated }, body),
   execInSession: (context, { target, body, gated }) =>
-    sessions.exec({ ...context, caller: gated }, target, body),
+    processes.execInSession({ ...context, caller: gated }, target, body),
   startProcessInSession: (context, { target, body, gated }) =>
-    sessions.startProcess({ ...context, caller: gated }, target, body),
+    processes.startProcessInSession({ ...context, caller: gated }, target, body),
   createTerminal: (context, { body, gated }) =>
     terminals.create({ ...context, caller: gated }, body),
   watchFiles: (context, { query }) => watchFiles(context, query),

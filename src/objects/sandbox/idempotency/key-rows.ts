@@ -1,6 +1,7 @@
 /** The rows of idempotency keys: which call each stands for and how it ended. Bounded in number and in time. */
 import { BerthError, type ErrorFacts } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { replaceInto } from "../../shared/columns.ts";
 import type { Host } from "../host.ts";
 
 /** `exitCode` and the like. */
@@ -48,16 +49,9 @@ export class KeyRows {
   insert({ key, hash, id, incarnation }: Omit<KeyRow, "at" | "outcome">, lastsMs: number): void {
     const now = this.#now();
     this.#makeRoom(now);
-    this.#host.sql(
-      `INSERT OR REPLACE INTO keyed (key, hash, id, incarnation, at, until, outcome)
-       VALUES (?, ?, ?, ?, ?, ?, NULL)`,
-      key,
-      hash,
-      id,
-      incarnation,
-      now,
-      now + lastsMs + limits.keyMs,
-    );
+    const until = now + lastsMs + limits.keyMs;
+    const row = { key, hash, id, incarnation, at: now, until, outcome: null };
+    replaceInto(this.#host, "keyed", row);
     // May count a replaced row twice, until the next prune.
     this.#count = (this.#count ?? 0) + 1;
   }

@@ -1,5 +1,6 @@
 /** The rows of checkpoints: which exist, how far each has got, and what needs it. */
 import type { Checkpoint } from "../../../protocol/checkpoint.ts";
+import { insertInto } from "../../shared/columns.ts";
 import type { Host } from "../host.ts";
 
 export type CheckpointRow = {
@@ -33,18 +34,7 @@ export function newestSavedTree(host: Host, now: number): string | undefined {
 }
 
 export function insertRow(host: Host, row: CheckpointRow): void {
-  host.sql(
-    "INSERT INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    row.id,
-    row.name,
-    row.state,
-    row.handle,
-    row.made_at,
-    row.expires_at,
-    row.bytes,
-    row.took_ms,
-    row.used_by,
-  );
+  insertInto(host, "checkpoint", row);
 }
 
 export function updateRow(

@@ -6,6 +6,7 @@ import type { Deadline } from "../../../core/deadline.ts";
 import { viewSandbox } from "../../../core/sandbox/view.ts";
 import type { Report } from "../../../protocol/directory.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { replaceInto } from "../../shared/columns.ts";
 import { messageOf } from "../../shared/result.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import { Waiters } from "../../shared/waiters.ts";
@@ -138,12 +139,8 @@ export class DirectoryOutbox {
   }
 
   #save(row: OutboxRow): void {
-    this.#actor.host.sql(
-      "INSERT OR REPLACE INTO listing (one, revision, told, event_seq) VALUES (1, ?, ?, ?)",
-      row.revision,
-      row.reported,
-      row.event_seq,
-    );
+    const { reported, ...columns } = row;
+    replaceInto(this.#actor.host, "listing", { one: 1, ...columns, told: reported });
     // Only now: a change that could not be written has no revision.
     this.#row = row;
   }

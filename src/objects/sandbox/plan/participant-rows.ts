@@ -6,6 +6,7 @@ import type {
 } from "../../../core/plan/participant/participant.ts";
 import type { Vote } from "../../../core/plan/record.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { replaceInto } from "../../shared/columns.ts";
 import type { Host } from "../host.ts";
 
 type ParticipantRow = {
@@ -67,14 +68,13 @@ export function saveParticipant(host: Host, participant: Participant | null): vo
     host.sql("DELETE FROM seat");
     return;
   }
-  host.sql(
-    "INSERT OR REPLACE INTO seat (one, plan, run, phase, committed, last) VALUES (1, ?, ?, ?, ?, ?)",
-    participant.plan,
-    participant.run,
-    JSON.stringify(toStoredPhase(participant.phase)),
-    participant.committed === null ? null : JSON.stringify(participant.committed),
-    participant.last === null ? null : JSON.stringify(participant.last),
-  );
+  const { plan, run, committed, last } = participant;
+  replaceInto(host, "seat", {
+    ...{ one: 1, plan, run },
+    phase: JSON.stringify(toStoredPhase(participant.phase)),
+    committed: committed === null ? null : JSON.stringify(committed),
+    last: last === null ? null : JSON.stringify(last),
+  });
 }
 
 /** 0 if the plan has sent none. */

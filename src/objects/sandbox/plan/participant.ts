@@ -12,19 +12,26 @@ import type { ParticipantEvent } from "../../../core/plan/participant/step.ts";
 import type { ParticipantDecision } from "../../../core/plan/pending.ts";
 import type { PartResult, Vote } from "../../../core/plan/record.ts";
 import { failureOf } from "../../../core/plan/run.ts";
-import { destroyedError } from "../../../core/sandbox/admit.ts";
+import { admitCall, destroyedError } from "../../../core/sandbox/admit.ts";
 import { isEnding, stepSandbox } from "../../../core/sandbox/step.ts";
+import type { Changes } from "../../../protocol/checkpoint.ts";
 import { asBerthError, BerthError } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { PlanCaller } from "../../plan/ports.ts";
 import { sleep, withTimeout } from "../../shared/timeout.ts";
 import type { SandboxActor } from "../actor.ts";
-import { beginExclusive, newStart } from "../lease/gated-admission.ts";
+import { beginExclusive, ensureRunning, newStart } from "../lease/gated-admission.ts";
 import { acquire, acquireOrThrow } from "../lease/leases.ts";
 import { discardCheckpoint } from "../lifecycle/checkpoint-removal.ts";
-import { isSettled, readyRow, renewExpiry } from "../lifecycle/checkpoints.ts";
+import { type CheckpointRow, findRow } from "../lifecycle/checkpoint-rows.ts";
+import {
+  isSettled,
+  readyRow,
+  renewExpiry,
+  saveTree,
+  waitUntilSettled,
+} from "../lifecycle/checkpoints.ts";
 import { lastMove, saveMove } from "./participant-rows.ts";
-import { compareWithCommit, saveForPlan } from "./participant-save.ts";
 import { ParticipantState } from "./participant-state.ts";
 
 type RunRef = Omit<PlanCaller, "tenant">;
@@ -246,5 +253,45 @@ export class PlanParticipant {
     const reply = this.#state.apply({ type: "prepared", ...event });
     if (!("vote" in reply)) throw new Error("a member that has prepared has voted");
     return reply.vote;
+  }
+}
+
+async function saveForPlan(actor: SandboxActor): Promise<CheckpointRow> {
+  await waitUntilSettled(actor, limits.snapshotTimeoutMs);
+  actor.refuseIfDestroyed();
+  try {
+    return await saveTree(actor, { name: null, usedBy: "plan" });
+  } catch (error) {
+    // If the sandbox has ended, that is the reason why it could not be saved.
+    actor.refuseIfDestroyed();
+    if (asBerthError(error)?.code !== "not_running") throw error;
+  }
+  // A sandbox that has never run has no tree: it is started once to get one, if it may be.
+  const admission = admitCall(actor.facts.sandbox, true);
+  if ("refuse" in admission) throw admission.refuse;
+  await ensureRunning(actor, true);
+  return saveTree(actor, { name: null, usedBy: "plan" });
+}
+
+/** Null if the comparison is not possible. */
+async function compareWithCommit(actor: SandboxActor, handle: string): Promise<Changes | null> {
+  const { participant } = actor.facts;
+  const committed = participant?.committed ?? null;
+  const from = committed === null ? undefined : findRow(actor.host, committed.checkpoint)?.handle;
+  if (committed !== null && from === undefined) return null;
+  try {
+    const listMax = limits.changedPathsMax;
+    const changes = await actor.container.changes({ from, to: handle, listMax });
+    return changes ?? null;
+  } catch (error) {
+    const expected = asBerthError(error);
+    if (expected === undefined) throw error;
+    // The tree is what is committed; without a list of changes it counts as changed.
+    actor.host.log({
+      sandbox: actor.facts.sandbox.spec.id,
+      failed: "compare",
+      message: expected.message,
+    });
+    return null;
   }
 }
