@@ -65,28 +65,21 @@ describe("a member", () => {
     expect(harness.sandboxes.get("old").ended).toBe(false);
   });
 
-  it("[PL23] that was created but cannot join is ended, unless it is in another plan", async () => {
-    harness.sandboxes.failAt("join", { refuse: "sandbox_destroyed" });
-    expect(await harness.refusal(harness.put("a", "new0"))).toMatchObject({
-      code: "sandbox_destroyed",
-    });
-    await harness.settleAll();
-    expect(harness.sandboxes.get("new0").ended).toBe(true);
-    harness.sandboxes.failAt("join", { refuse: "in_other_plan" });
-    expect(await harness.refusal(harness.put("a", "new1"))).toMatchObject({
-      code: "in_other_plan",
-    });
-    await harness.settleAll();
-    expect(harness.sandboxes.get("new1").ended).toBe(false);
-    harness.sandboxes.failAt("make", { refuse: "unsupported" });
-    expect(await harness.refusal(harness.put("a", "new2"))).toMatchObject({ code: "unsupported" });
-    await harness.settleAll();
-    expect([made("new2"), harness.sandboxes.count("end", "new2"), members()]).toEqual([
-      false,
-      0,
-      [],
-    ]);
-  });
+  it.each([
+    ["join", "sandbox_destroyed", true],
+    ["join", "in_other_plan", false],
+    ["make", "unsupported", undefined],
+  ] as const)(
+    "[PL23] that was created but cannot join is ended, unless it is in another plan (%s: %s)",
+    async (step, code, isEnded) => {
+      harness.sandboxes.failAt(step, { refuse: code });
+      expect(await harness.refusal(harness.put("a", "new0"))).toMatchObject({ code });
+      await harness.settleAll();
+      expect(harness.sandboxes.all.get("new0")?.ended).toBe(isEnded);
+      expect(harness.sandboxes.count("end", "new0")).toBe(isEnded === true ? 1 : 0);
+      expect(members()).toEqual([]);
+    },
+  );
 
   it.each([
     ["make", "fails"],
