@@ -79,36 +79,30 @@ test("[LV21] output that cannot be written is an error, and the changes of the c
   await expectNothingLeft(sandbox);
 });
 
-test("[LV9] with --json a run that is interrupted before its command starts prints one document too", async () => {
-  await using _held = await sandbox.hold({ holder: "somebody" });
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    const { child, ended } = user.start(["exec", "--json", "--", "true"], { cwd: repo });
+test.each([
+  ["[LV9] a run whose command has not started", ["exec", "--json", "--", "true"], "SIGINT", 130],
+  ["[LV9] a run whose command has not started", ["exec", "--json", "--", "true"], "SIGTERM", 143],
+  ["[CL3] a command without a run", ["push", "--json"], "SIGTERM", 143],
+] as const)(
+  "%s that is interrupted prints one document with --json",
+  async (_, args, signal, code) => {
+    await using _held = await sandbox.hold({ holder: "somebody" });
+    const { child, ended } = user.start([...args], { cwd: repo });
     await until("it waits", async () => (await sandbox.lease()).waiterCount === 1);
     child.kill(signal);
     const ran = await ended;
-    expect(ran.code).toBe(signal === "SIGINT" ? 130 : 143);
+    expect(ran.code).toBe(code);
     expect(JSON.parse(ran.stdout)).toMatchObject({ error: { code: "interrupted", signal } });
     await until("its place is free", async () => (await sandbox.lease()).waiterCount === 0);
-  }
-});
-
-test("[CL3] with --json a command that is ended by a signal prints one document too", async () => {
-  await using _held = await sandbox.hold({ holder: "somebody" });
-  const { child, ended } = user.start(["push", "--json"], { cwd: repo });
-  await until("it waits", async () => (await sandbox.lease()).waiterCount === 1);
-  child.kill("SIGTERM");
-  const ran = await ended;
-  expect(ran.code).toBe(143);
-  expect(JSON.parse(ran.stdout)).toMatchObject({ error: { code: "interrupted" } });
-});
+  },
+);
 
 test("[LV9] with --json there is one document even if stderr cannot be written", async () => {
   user.write(repo, ".berth/sandbox.json", JSON.stringify({ env: { A: "drifted" } }));
   const full = openSync("/dev/full", "w");
   const args = [join(root, "src/cli/main.ts"), "exec", "--json", "--", "echo", "out"];
-  const child = spawn(process.execPath, args, {
-    ...{ cwd: repo, env: user.environment, stdio: ["ignore", "pipe", full] },
-  });
+  const options = { cwd: repo, env: user.environment };
+  const child = spawn(process.execPath, args, { ...options, stdio: ["ignore", "pipe", full] });
   closeSync(full);
   let output = "";
   child.stdout?.on("data", (more) => {
@@ -120,15 +114,17 @@ test("[LV9] with --json there is one document even if stderr cannot be written",
   await expectNothingLeft(sandbox);
 });
 
-test("[LV11] after Ctrl-C a command that continues is reported with how to kill it, and its changes are fetched", async () => {
+test("[LV11] after Ctrl-C a command that continues is reported, a second one ends it, and its changes are fetched", async () => {
   const script = "trap '' INT TERM; echo > kept; echo ready; while :; do sleep 0.05; done";
-  const { child, ended } = user.start(["exec", "--", "sh", "-c", script], { cwd: repo });
-  await once(child.stdout ?? child, "data");
+  const args = ["exec", "--", "sh", "-c", script];
+  const { child, printed, ended } = user.start(args, { cwd: repo });
+  await until("it runs", () => printed.stdout.includes("ready"));
   child.kill("SIGINT");
-  const [output] = await once(child.stderr ?? child, "data");
-  expect(String(output)).toContain("Press Ctrl-C again to kill it");
+  await until("it is reported", () => printed.stderr.includes("Press Ctrl-C again to kill it"));
+  const [{ id = "" } = {}] = (await sandbox.processes({ state: "running" })).processes;
   child.kill("SIGINT");
   expect(await ended).toMatchObject({ code: 130 });
+  expect(await sandbox.process(id)).toMatchObject({ state: "exited" });
   expect(existsSync(here("kept"))).toBe(true);
   await expectNothingLeft(sandbox);
 });
@@ -137,9 +133,8 @@ test("[LV10] a command runs in the caller's folder, even an empty or ignored one
   user.write(repo, ".gitignore", "build/\n");
   for (const below of ["empty/of all", "build"]) {
     mkdirSync(here(below), { recursive: true });
-    const ran = await user.berth(["exec", "--", "sh", "-c", "pwd; echo made > out"], {
-      cwd: here(below),
-    });
+    const args = ["exec", "--", "sh", "-c", "pwd; echo made > out"];
+    const ran = await user.berth(args, { cwd: here(below) });
     expect(ran).toMatchObject({ code: 0, stdout: `/workspace/${below}\n` });
   }
   expect(readFileSync(here("empty/of all/out"), "utf8")).toBe("made\n");

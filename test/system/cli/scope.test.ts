@@ -30,11 +30,8 @@ it("[CL10] another repository, branch or configuration is another sandbox", asyn
   const cwd = user.repo("parts", "https://example.com/team/parts.git");
   const far = user.repo("parts-2", "https://example.com/team/parts-2.git");
   user.write(cwd, "ci/sandbox.json", "{}");
-  const ids = [
-    await start(cwd),
-    await start(far),
-    await start(cwd, ["--config", "ci/sandbox.json"]),
-  ];
+  const ids = [await start(cwd), await start(far)];
+  ids.push(await start(cwd, ["--config", "ci/sandbox.json"]));
   user.git(cwd, "switch", "-q", "-c", "feature/ü😀");
   ids.push(await start(cwd));
   expect(new Set(ids.map(({ id }) => id)).size).toBe(4);

@@ -1,7 +1,6 @@
 /**
  * Tests commands that take over the user's terminal, in a real one (tmux): `berth attach` and `berth exec --tty`.
  */
-import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { until } from "../../../until.ts";
 import { CutProxy } from "../../client/cut-proxy.ts";
@@ -33,9 +32,7 @@ describe.skipIf(!hasTmux)("a terminal of the sandbox in the user's own", () => {
     await screen.shows("in-42");
     screen.type("exit 5", "Enter");
     await screen.shows("here>");
-    screen.type("echo code-$?", "Enter");
-    await screen.shows("code-5");
-    await screen.isAsBefore();
+    await screen.hasEnded(5);
   });
 
   test("[LV16] a full-screen program works, and TERM restores the screen", async () => {
@@ -46,28 +43,20 @@ describe.skipIf(!hasTmux)("a terminal of the sandbox in the user's own", () => {
     await screen.shows(/\n23\n:/);
     screen.type("G");
     await screen.shows("200\n(END)");
-    const shell = screen.tmux("display-message", "-p", "#{pane_pid}").trim();
-    const [child = ""] = execFileSync("pgrep", ["-P", shell], { encoding: "utf8" }).split("\n");
-    process.kill(Number(child), "SIGTERM");
+    process.kill(screen.childPid, "SIGTERM");
     await screen.shows("here>");
-    screen.type("echo code-$?", "Enter");
-    await screen.shows("code-143");
-    await screen.isAsBefore();
+    await screen.hasEnded(143);
     expect((await sandbox.terminals()).terminals.map(({ id }) => id)).toEqual(["full"]);
     await sandbox.endTerminal("full");
   });
 
   test("[LV17] exec --tty gives a command a terminal, passes its exit code on, fetches changes, and leaves no terminal behind", async () => {
     using screen = new TmuxScreen(user, repo);
-    screen.type(
-      "berth exec --tty -- sh -c 'tty && stty size; echo > made-by-tty; exit 9'",
-      "Enter",
-    );
+    const script = "tty && stty size; echo > made-by-tty; exit 9";
+    screen.type(`berth exec --tty -- sh -c '${script}'`, "Enter");
     await screen.shows(/\/dev\/pts\/\d+\n24 90/);
     await screen.shows("Changed here: made-by-tty");
-    screen.type("echo code-$?", "Enter");
-    await screen.shows("code-9");
-    await screen.isAsBefore();
+    await screen.hasEnded(9);
     expect((await sandbox.terminals()).terminals).toEqual([]);
     expect(await sandbox.lease()).toMatchObject({ state: "free" });
   });
@@ -80,28 +69,18 @@ describe.skipIf(!hasTmux)("a terminal of the sandbox in the user's own", () => {
     proxy.stall();
     proxy.cut();
     await screen.shows("error: The lease has ended");
-    screen.type("echo code-$?", "Enter");
-    await screen.shows("code-1");
-    await screen.isAsBefore();
-    await until(
-      "its terminal is gone",
-      async () => (await sandbox.terminals()).terminals.length === 0,
-    );
+    await screen.hasEnded(1);
+    const isGone = async () => (await sandbox.terminals()).terminals.length === 0;
+    await until("its terminal is gone", isGone);
   });
 
   test("[LV17] the command of exec --tty ends when its client is killed, before the next run syncs", async () => {
     using screen = new TmuxScreen(user, repo);
     const writes = "while :; do date +%s%N > stamp; sleep 0.02; done";
     screen.type(`berth exec --tty -- sh -c "trap '' HUP TERM; ${writes}"`, "Enter");
-    const readStamp = async () =>
-      sandbox
-        .readFile("stamp")
-        .then(({ body }) => new Response(body as ReadableStream).text())
-        .catch(() => "");
-    await until("it writes", async () => (await readStamp()) !== "");
-    const shell = screen.tmux("display-message", "-p", "#{pane_pid}").trim();
-    const [child = ""] = execFileSync("pgrep", ["-P", shell], { encoding: "utf8" }).split("\n");
-    process.kill(Number(child), "SIGKILL");
+    const size = async () => (await sandbox.stat("stamp")).size;
+    await until("it writes", async () => (await size().catch(() => 0)) > 0);
+    process.kill(screen.childPid, "SIGKILL");
     // The sync may have removed the file: then nothing may create it again.
     const readScript = "cat stamp 2> /dev/null";
     const quiet = `${readScript} > /tmp/before; sleep 0.5; ${readScript} | cmp - /tmp/before && echo quiet`;

@@ -65,6 +65,20 @@ export class TmuxScreen implements Disposable {
     });
   }
 
+  /** The last command has ended with this exit code, and the terminal is as before. */
+  async hasEnded(code: number): Promise<void> {
+    this.type("echo code-$?", "Enter");
+    await this.shows(`code-${code}`);
+    await this.isAsBefore();
+  }
+
+  /** The process that the shell runs. */
+  get childPid(): number {
+    const shell = this.tmux("display-message", "-p", "#{pane_pid}").trim();
+    const [child] = execFileSync("pgrep", ["-P", shell], { encoding: "utf8" }).split("\n");
+    return Number(child);
+  }
+
   /** The terminal's modes are as at the beginning, and the local shell echoes keys. */
   async isAsBefore(): Promise<void> {
     const marker = `same${Math.random().toString(36).slice(2, 6)}`;
