@@ -71,7 +71,14 @@ export interface Berth extends Cancellable<BerthVerbs> {
  * ```
  */
 export function connect(options: ConnectOptions): Berth {
-  const config = toConfig(options);
+  const { url, key, fetch } = options;
+  const config: ClientConfig = {
+    url: checkUrl(url),
+    key: typeof key === "string" ? () => key : key,
+    fetch: fetch ?? ((to, init) => globalThis.fetch(to, init)),
+    retry: { ...defaultRetries, ...options.retry },
+    clock: { now: () => performance.now(), chance: Math.random, sleep, ...options.clock },
+  };
   const sockets = { url: config.url, WebSocket: options.WebSocket };
   return makeBerth(createHttpClient(config), sockets, config.clock);
 }
@@ -137,22 +144,6 @@ function planMethods(client: HttpClient, name: string): PlanApi {
       client.request({ method: "GET", path: `${plan}/commits/${n}`, query }),
   };
 }
-
-function toConfig({ url, key, fetch, retry, clock }: ConnectOptions): ClientConfig {
-  return {
-    url: checkUrl(url),
-    key: typeof key === "string" ? () => key : key,
-    fetch: fetch ?? ((to, init) => globalThis.fetch(to, init)),
-    retry: { ...defaultRetries, ...retry },
-    clock: { ...realClock, ...clock },
-  };
-}
-
-const realClock: Clock = {
-  now: () => performance.now(),
-  chance: Math.random,
-  sleep,
-};
 
 function checkUrl(url: string): string {
   const isHttp = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);

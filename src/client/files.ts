@@ -11,8 +11,14 @@ import type {
 import type { ArchiveType } from "../protocol/file.ts";
 import { limits } from "../protocol/limits.ts";
 import { Download, type DownloadOptions, openDownload } from "./http/download.ts";
-import { gatedRequest, type HttpClient, pathSegment } from "./http/request.ts";
-import type { TellProgress, UploadContent } from "./http/upload.ts";
+import {
+  gatedRequest,
+  type HttpClient,
+  type HttpRequest,
+  pathSegment,
+  type Query,
+} from "./http/request.ts";
+import type { TellProgress, Upload, UploadContent } from "./http/upload.ts";
 
 type ProgressOptions = { progress?: TellProgress };
 type InSession = { session?: string };
@@ -39,9 +45,6 @@ export interface ClientFileApi {
 const bytesType = "application/octet-stream";
 const tar = "application/x-tar";
 
-/** The response begins when the upload is complete. */
-const uploadTimeout = { responseTimeoutMs: limits.uploadMs };
-
 export function fileMethods(client: HttpClient, id: string): ClientFileApi {
   const files = `/v1/sandboxes/${pathSegment(id)}/files`;
   const archive = `/v1/sandboxes/${pathSegment(id)}/archive`;
@@ -55,35 +58,38 @@ export function fileMethods(client: HttpClient, id: string): ClientFileApi {
       });
       return contentOf(response, { signal: client.signal, progress });
     },
-    writeFile(path, content, options = {}) {
-      const { ifMatch, ifNoneMatch, lease, waitMs, wake, progress, ...fields } = options;
-      const gated = gatedRequest({ lease, waitMs, wake });
-      return client.request({
-        method: "PUT",
-        path: files,
-        query: { path, ...fields, ...gated.query },
-        headers: { ...gated.headers, "if-match": ifMatch, "if-none-match": ifNoneMatch },
-        upload: { content, type: bytesType, progress },
-        ...uploadTimeout,
-      });
+    writeFile(path, content, { ifMatch, ifNoneMatch, progress, ...options } = {}) {
+      const conditions = { "if-match": ifMatch, "if-none-match": ifNoneMatch };
+      const upload = { content, type: bytesType, progress };
+      return client.request(uploadRequest(files, { path, ...options }, upload, conditions));
     },
     downloadArchive(path, { type = tar, progress, ...options } = {}) {
       const query = { path, ...options };
       const headers = { accept: type };
       return openDownload(client, { method: "GET", path: archive, query, headers }, { progress });
     },
-    uploadArchive(path, content, options = {}) {
-      const { type = tar, lease, waitMs, wake, progress, ...fields } = options;
-      const gated = gatedRequest({ lease, waitMs, wake });
-      return client.request({
-        method: "PUT",
-        path: archive,
-        query: { path, ...fields, ...gated.query },
-        headers: gated.headers,
-        upload: { content, type, progress },
-        ...uploadTimeout,
-      });
+    uploadArchive(path, content, { type = tar, progress, ...options } = {}) {
+      const upload = { content, type, progress };
+      return client.request(uploadRequest(archive, { path, ...options }, upload));
     },
+  };
+}
+
+function uploadRequest(
+  path: string,
+  { lease, waitMs, wake, ...query }: GateOptions & Query,
+  upload: Upload,
+  conditions: HttpRequest["headers"] = {},
+): HttpRequest {
+  const gated = gatedRequest({ lease, waitMs, wake });
+  return {
+    method: "PUT",
+    path,
+    query: { ...query, ...gated.query },
+    headers: { ...gated.headers, ...conditions },
+    upload,
+    // The response begins when the upload is complete.
+    responseTimeoutMs: limits.uploadMs,
   };
 }
 

@@ -169,10 +169,12 @@ async function waitUntilRunning(
     const sandbox = await verbs.get(options);
     progress?.(sandbox);
     if (sandbox.state === "running") return sandbox;
-    if (sandbox.state === "destroying" || sandbox.state === "destroyed")
+    if (sandbox.state === "destroying" || sandbox.state === "destroyed") {
       throw destroyedError(sandbox);
-    if (sandbox.state === "failed" && (isStarted || sandbox.restartable !== true))
+    }
+    if (sandbox.state === "failed" && (isStarted || sandbox.restartable !== true)) {
       throw startError(sandbox);
+    }
     if (sandbox.state === "failed" || sandbox.state === "paused") {
       await verbs.start(options);
       isStarted = true;

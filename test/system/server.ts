@@ -147,6 +147,23 @@ export class RunningServer {
     return found;
   }
 
+  /** The agent of the sandbox's current incarnation: the only child of the process that the engine has recorded. */
+  agentOf(id: string): ProcessInfo {
+    const record = readFileSync(join(this.data, "engine", "live", id), "utf8");
+    const { outer } = JSON.parse(record) as { outer: { pid: number } };
+    const [, agent] = treeOf(outer.pid);
+    if (agent === undefined) throw new Error(`sandbox ${id} has no agent`);
+    return agent;
+  }
+
+  get workerd(): ProcessInfo {
+    return this.processOf("workerd serve");
+  }
+
+  get engine(): ProcessInfo {
+    return this.processOf("container/engine/main.ts");
+  }
+
   get launcher(): ProcessInfo {
     const found = this.processes().find(({ command }) =>
       /^\S*node \S*container\/launch\/start\.js/.test(command),

@@ -4,7 +4,7 @@
  */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { inject } from "vitest";
+import { afterAll, inject } from "vitest";
 import { until } from "../until.ts";
 import { RunningServer } from "./server.ts";
 import type { LentServer } from "./server-pool.ts";
@@ -41,7 +41,14 @@ export class SharedServer extends RunningServer implements AsyncDisposable {
   }
 }
 
-/** The caller disposes of it after its last test. */
+/** For all tests of a file: call it where the file begins. */
+export async function sharedServerOfFile(): Promise<SharedServer> {
+  const server = await useSharedServer();
+  afterAll(() => server[Symbol.asyncDispose]());
+  return server;
+}
+
+/** The caller disposes of it. */
 export async function useSharedServer(): Promise<SharedServer> {
   const worker = process.env.VITEST_POOL_ID ?? "0";
   const response = await fetch(`${inject("serverPool")}/${worker}`);

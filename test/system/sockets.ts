@@ -7,18 +7,31 @@ import type { RunningServer } from "./server.ts";
 
 export type Target = { host: string; port: number };
 
+/** States, as the tables of the kernel write them. */
 const listening = "0A";
+const established = "01";
 
 /** The ports on which these processes take connections. */
 export function portsOf(pids: number[]): number[] {
+  return localAddresses(pids, listening).map((local) =>
+    Number.parseInt(local.split(":").at(-1) ?? "", 16),
+  );
+}
+
+/** How many connections this process has. */
+export function connectionsOf(pid: number): number {
+  return localAddresses([pid], established).length;
+}
+
+/** The local addresses of the sockets of these processes that are in this state. */
+function localAddresses(pids: number[], wanted: string): string[] {
   const inodes = new Set(pids.flatMap(socketsOf));
   const rows = ["tcp", "tcp6"].flatMap((table) =>
     readFileSync(`/proc/net/${table}`, "utf8").split("\n").slice(1),
   );
   return rows.flatMap((row) => {
     const [, local = "", , state, , , , , , inode = ""] = row.trim().split(/\s+/);
-    if (state !== listening || !inodes.has(inode)) return [];
-    return [Number.parseInt(local.split(":").at(-1) ?? "", 16)];
+    return state === wanted && inodes.has(inode) ? [local] : [];
   });
 }
 
@@ -47,7 +60,7 @@ export async function reachedFrom(
   const { status, body } = await server.call("POST", `/v1/sandboxes/${id}/exec`, call);
   const { exitCode, stdout, stderr } = body as { exitCode: number; stdout: string; stderr: string };
   if (status !== 200 || exitCode !== 0 || !stdout.endsWith("done\n")) {
-    throw new Error(`the look from inside failed: ${status} ${exitCode} ${stderr}`);
+    throw new Error(`the check from inside failed: ${status} ${exitCode} ${stderr}`);
   }
   return stdout.split("\n").slice(0, -2);
 }

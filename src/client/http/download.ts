@@ -12,12 +12,13 @@ export type DownloadOptions = {
   progress?: TellProgress | undefined;
   /** The total size, where it is known. */
   total?: number;
-  /** How long to wait for the next bytes. The time that the reader takes between two reads does not count. */
+  /** How long to wait for the next bytes. Default: by the type of the content. The time that the reader takes between two reads does not count. */
   idleTimeoutMs?: number;
 };
 
-/** Every stream brings bytes or a keepalive at least every 10 s. */
 const defaultIdleTimeoutMs = 60_000;
+/** The server sends an event or a keepalive at least every 10 s. */
+const eventsIdleTimeoutMs = 30_000;
 
 export async function openDownload(
   client: HttpClient,
@@ -33,26 +34,29 @@ export class Download implements AsyncIterableIterator<Uint8Array<ArrayBuffer>>,
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   readonly #requestId: string | undefined;
   readonly #options: DownloadOptions;
+  readonly #idleTimeoutMs: number;
   #bytes = 0;
 
   constructor({ body, headers }: Response, options: DownloadOptions = {}) {
     this.#reader = body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined;
     this.#requestId = headers.get("berth-request-id") ?? undefined;
     this.#options = options;
+    const isEvents = headers.get("content-type")?.startsWith("text/event-stream") === true;
+    const usualIdleMs = isEvents ? eventsIdleTimeoutMs : defaultIdleTimeoutMs;
+    this.#idleTimeoutMs = options.idleTimeoutMs ?? usualIdleMs;
   }
 
   async next(): Promise<Chunk> {
     if (this.#reader === undefined) return end;
-    const { idleTimeoutMs = defaultIdleTimeoutMs, signal } = this.#options;
-    const timeoutError = () => new Error(`no bytes for ${idleTimeoutMs} ms`);
-    const read = this.#reader.read();
-    const { done, value } = await withTimeout(read, idleTimeoutMs, timeoutError, signal).catch(
-      (thrown: unknown) => {
-        void this.return();
-        signal?.throwIfAborted();
-        throw this.#interrupted(thrown);
-      },
-    );
+    const { signal } = this.#options;
+    const idleMs = this.#idleTimeoutMs;
+    const timeoutError = () => new Error(`no bytes for ${idleMs} ms`);
+    const read = withTimeout(this.#reader.read(), idleMs, timeoutError, signal);
+    const { done, value } = await read.catch((thrown: unknown) => {
+      void this.return();
+      signal?.throwIfAborted();
+      throw this.#interrupted(thrown);
+    });
     if (done || value === undefined) return end;
     this.#bytes += value.byteLength;
     this.#options.progress?.({ bytes: this.#bytes, total: this.#options.total ?? 0 });

@@ -40,8 +40,14 @@ export function isErrorBody(body: unknown): body is ErrorBody {
   return typeof error === "object" && error !== null && typeof error.message === "string";
 }
 
+/** The error of a response: Berth's own, or that somebody else responded. */
+export function responseError(body: unknown, status: number, request: SentRequest): BerthError {
+  if (!isErrorBody(body)) return foreignResponse(request, status);
+  return toBerthError(body.error, codeForStatus(status), body.requestId);
+}
+
 /** The response is not Berth's: a proxy or another server sent it. */
-export function foreignResponse(request: SentRequest, status: number): BerthError {
+function foreignResponse(request: SentRequest, status: number): BerthError {
   if (status >= 500) {
     return lostResponse(request, `A proxy in front of Berth responded with status ${status}.`);
   }
@@ -101,7 +107,7 @@ function findCause(thrown: unknown): { code?: string; syscall?: unknown } {
 }
 
 /** For codes that this version does not know: the code that says as much as the status does. */
-export function codeForStatus(status: number): ErrorCode {
+function codeForStatus(status: number): ErrorCode {
   if (status === 501) return "unsupported";
   if (status >= 500) return "internal";
   const byStatus: Record<number, ErrorCode> = {

@@ -120,7 +120,7 @@ async function sendOnce<Content>(
     timeout.restart(idleTimeoutMs);
     if (response.ok) {
       const content = await read(response, timeout, sent);
-      body?.arrived();
+      body?.arrived?.();
       return { content };
     }
     const waitMs = parseRetryAfterMs(response.headers.get("retry-after"), Date.now());
@@ -128,10 +128,10 @@ async function sendOnce<Content>(
   } catch (thrown) {
     // An error from the `key` function or from the source of the bytes goes to the caller as it is.
     if (!isSent) throw timeout.isExpired ? notSent(timeout.exceededMs, requestId) : thrown;
-    return { error: toFailure(thrown, timeout, body?.broken(), sent), retryAfterMs: 0 };
+    return { error: toFailure(thrown, timeout, body?.broken?.(), sent), retryAfterMs: 0 };
   } finally {
     timeout.clear();
-    body?.end();
+    body?.end?.();
   }
 }
 

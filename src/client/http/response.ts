@@ -2,14 +2,8 @@
  * Waits for the response to one attempt and reads it: with limits on its time, on the time between two bytes, and on its
  * size.
  */
-import type { BerthError, ErrorBody } from "../../protocol/error-codes.ts";
-import {
-  codeForStatus,
-  foreignResponse,
-  isErrorBody,
-  type SentRequest,
-  toBerthError,
-} from "./failure.ts";
+import type { BerthError } from "../../protocol/error-codes.ts";
+import { isErrorBody, responseError, type SentRequest } from "./failure.ts";
 import { anySignal, rejectOnAbort } from "./timing.ts";
 
 /** The largest response is a command's output of 16 MiB with each byte escaped. */
@@ -70,11 +64,13 @@ export async function readContent<Content>(
   if (body === undefined) {
     // Over a service binding, or behind a proxy, a response that was cut off seems to end normally.
     if (response.headers.has("berth-request-id")) throw new Error("the response ended early");
-    throw foreignResponse(request, response.status);
+    throw responseError(body, response.status, request);
   }
   // A slow call may send status 200 before it fails. Content that only contains an error, as an aborted commit does,
   // has no request id.
-  if (isErrorBody(body) && typeof body.requestId === "string") throw toError(body, 500);
+  if (isErrorBody(body) && typeof body.requestId === "string") {
+    throw responseError(body, 500, request);
+  }
   return body as Content;
 }
 
@@ -83,14 +79,7 @@ export async function readError(
   timeout: AttemptTimeout,
   request: SentRequest,
 ): Promise<BerthError> {
-  const body = parseJson(await readText(response, timeout));
-  return isErrorBody(body)
-    ? toError(body, response.status)
-    : foreignResponse(request, response.status);
-}
-
-function toError({ error, requestId }: ErrorBody, status: number): BerthError {
-  return toBerthError(error, codeForStatus(status), requestId);
+  return responseError(parseJson(await readText(response, timeout)), response.status, request);
 }
 
 function parseJson(text: string): unknown {

@@ -36,11 +36,11 @@ export type UploadBody = {
   length?: number;
   isStream: boolean;
   /** Why reading the body failed, if it did: `fetch` only says that something failed. */
-  broken(): unknown;
+  broken?(): unknown;
   /** Call it once the response is there: a body that is not streamed reports its progress only then. */
-  arrived(): void;
+  arrived?(): void;
   /** Call it when the call is over: closes the source, whether it was read to its end or not. */
-  end(): void;
+  end?(): void;
 };
 
 /** The chunk size of content that is all in memory, so that progress can be reported. */
@@ -51,13 +51,13 @@ type Sized = new (bytes: number) => TransformStream<Uint8Array, Uint8Array>;
 /** Content in memory can be sent again; a stream cannot. */
 export function isReplayable(upload: Upload | undefined): boolean {
   if (upload === undefined || typeof upload.content === "string") return true;
-  return upload.content instanceof Uint8Array || isBlob(upload.content);
+  return upload.content instanceof Uint8Array || upload.content instanceof Blob;
 }
 
 export async function toUploadBody({ content: given, progress }: Upload): Promise<UploadBody> {
   const content = typeof given === "string" ? new TextEncoder().encode(given) : given;
-  if (content instanceof Uint8Array || isBlob(content)) {
-    const total = content instanceof Uint8Array ? content.byteLength : content.size;
+  if (content instanceof Uint8Array || content instanceof Blob) {
+    const total = sizeOf(content);
     if (progress === undefined || !canStream()) return unstreamedBody(content, total, progress);
     return streamedBody(splitContent(content), total, progress);
   }
@@ -66,8 +66,8 @@ export async function toUploadBody({ content: given, progress }: Upload): Promis
   return unstreamedBody(await collectBlob(stream, bytes), bytes, progress);
 }
 
-function isBlob(content: UploadContent): content is Blob {
-  return typeof Blob !== "undefined" && content instanceof Blob;
+function sizeOf(content: Uint8Array | Blob): number {
+  return content instanceof Uint8Array ? content.byteLength : content.size;
 }
 
 /**
@@ -83,9 +83,8 @@ function unstreamedBody(
   progress: TellProgress | undefined,
 ): UploadBody {
   progress?.({ bytes: 0, total });
-  const doNothing = () => undefined;
   const arrived = () => progress?.({ bytes: total, total });
-  return { body: content as BodyInit, isStream: false, broken: doNothing, end: doNothing, arrived };
+  return { body: content as BodyInit, isStream: false, arrived };
 }
 
 function streamedBody(
@@ -104,27 +103,17 @@ function streamedBody(
   return { body: readable, isStream: true, ...ends };
 }
 
-type CountedStream = Pick<UploadBody, "broken" | "arrived" | "end"> & {
-  stream: ReadableStream<Uint8Array>;
-};
-
-/** Fails unless exactly `total` bytes received: an upload that ends early must not look complete. */
+/** Fails unless exactly `total` bytes come: an upload that ends early must not look complete. */
 function countBytes(
   source: AsyncIterable<Uint8Array>,
   total: number,
   progress: TellProgress | undefined,
-): CountedStream {
+): Pick<UploadBody, "broken" | "end"> & { stream: ReadableStream<Uint8Array> } {
   const chunks = source[Symbol.asyncIterator]();
   let bytes = 0;
   let failure: unknown;
   let isOver = false;
   let control: ReadableStreamDefaultController<Uint8Array> | undefined;
-  const next = async () => {
-    const chunk = await chunks.next();
-    const received = bytes + (chunk.done ? 0 : chunk.value.byteLength);
-    if (chunk.done ? received < total : received > total) throw lengthMismatch(received, total);
-    return chunk;
-  };
   const end = () => {
     if (isOver) return;
     isOver = true;
@@ -134,14 +123,15 @@ function countBytes(
   };
   const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
     try {
-      const chunk = await next();
+      const { done, value } = await chunks.next();
       if (isOver) return;
-      if (chunk.done) {
+      bytes += done ? 0 : value.byteLength;
+      if (done ? bytes < total : bytes > total) throw lengthMismatch(bytes, total);
+      if (done) {
         isOver = true;
         return controller.close();
       }
-      bytes += chunk.value.byteLength;
-      controller.enqueue(chunk.value);
+      controller.enqueue(value);
       progress?.({ bytes, total });
     } catch (error) {
       failure = error;
@@ -152,9 +142,7 @@ function countBytes(
     control = controller;
   };
   const stream = new ReadableStream<Uint8Array>({ start, pull, cancel: end }, { highWaterMark: 0 });
-  // Progress was reported with the last byte.
-  const arrived = () => undefined;
-  return { stream, arrived, end, broken: () => failure };
+  return { stream, end, broken: () => failure };
 }
 
 function lengthMismatch(actual: number, total: number): BerthError {
@@ -166,7 +154,7 @@ function lengthMismatch(actual: number, total: number): BerthError {
 }
 
 async function* splitContent(content: Uint8Array | Blob): AsyncGenerator<Uint8Array> {
-  const length = content instanceof Uint8Array ? content.byteLength : content.size;
+  const length = sizeOf(content);
   for (let offset = 0; offset < length; offset += chunkBytes) {
     const end = Math.min(offset + chunkBytes, length);
     if (content instanceof Uint8Array) yield content.subarray(offset, end);

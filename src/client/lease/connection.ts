@@ -3,7 +3,7 @@
  * Closing the socket releases the lease at once on the server. See lease.ts for what the holder sees.
  */
 import { BerthError } from "../../protocol/error-codes.ts";
-import { leaseProtocol, leaseTokenProtocol } from "../../protocol/internal/socket-names.ts";
+import { leaseProtocol, leaseTokenProtocol } from "../../protocol/internal/socket-call.ts";
 import { limits } from "../../protocol/limits.ts";
 import { toBerthError } from "../http/failure.ts";
 import { isTransient } from "../http/retry.ts";
@@ -75,33 +75,35 @@ async function waitForGrant(
     await sleep(Math.max(minMs, request.until - performance.now()), ended.signal);
     return "timeout" as const;
   };
-  // Part of the race below: awaiting it would delay the frames of the socket while the server is slow.
+  // Part of the race below: awaiting it would delay the frames of the socket while the server is slow. The position is
+  // -1 where the holder is not in the queue or the server does not answer.
   const pollPosition = async () => {
     await sleep(positionPollMs, ended.signal);
-    const position = ended.signal.aborted ? undefined : await queuePosition(target, request.holder);
+    if (ended.signal.aborted) return { type: "polled" as const, position: -1 };
+    const options = { answerWithinMs: positionPollMs };
+    const view = await target.sandbox.lease(options).catch(() => undefined);
+    const position = view?.waiters.findIndex(({ holder }) => holder === request.holder) ?? -1;
     return { type: "polled" as const, position };
   };
+  let received = socket.receive();
   let timeout = timeoutAfter(firstFrameMs);
   let polled = pollPosition();
   try {
     for (;;) {
-      const next = await rejectOnAbort(
-        Promise.race([socket.next(), timeout, polled]),
-        request.signal,
-      );
+      const next = await rejectOnAbort(Promise.race([received, timeout, polled]), request.signal);
       if (next === "timeout") throw await grantTimeout(target, ended.signal);
-      if (next !== "cut" && next.type === "polled") {
+      if (next === "cut") return "cut";
+      if (next.type === "polled") {
         const { position } = next;
-        const isCloser = lastPosition !== undefined && (position ?? lastPosition) < lastPosition;
-        if (isCloser && position !== undefined) reportPosition(position);
+        const isCloser = position >= 0 && lastPosition !== undefined && position < lastPosition;
+        if (isCloser) reportPosition(position);
         polled = pollPosition();
         continue;
       }
-      socket.shift();
-      if (next === "cut") return "cut";
       if (next.type === "granted") return next;
       if (next.type !== "queued") throw failureOf(next);
       reportPosition(next.position);
+      received = socket.receive();
       timeout = timeoutAfter(0);
     }
   } catch (error) {
@@ -137,8 +139,7 @@ function keepLease(target: SandboxTarget, first: LeaseSocket, granted: Granted):
 /** Why the lease ended, or `cut`: the connection was lost. */
 async function waitForEnd(socket: LeaseSocket): Promise<BerthError | "cut"> {
   for (;;) {
-    const frame = await socket.next();
-    socket.shift();
+    const frame = await socket.receive();
     if (frame === "cut") return "cut";
     if (frame.type === "lost" || frame.type === "error") return failureOf(frame);
   }
@@ -155,11 +156,8 @@ async function reconnect(
     await sleep(failures === 0 ? 0 : backOffMs(failures), ended);
     try {
       const socket = await LeaseSocket.open(target, holder, token, ended);
-      const frame = await rejectOnAbort(socket.next(), ended).catch(() => "cut" as const);
-      if (frame !== "cut" && frame.type === "granted" && frame.token === token) {
-        socket.shift();
-        return socket;
-      }
+      const frame = await rejectOnAbort(socket.receive(), ended).catch(() => "cut" as const);
+      if (frame !== "cut" && frame.type === "granted" && frame.token === token) return socket;
       socket.close();
       // Queued again, or granted another lease: the one it had has ended.
       if (frame !== "cut") return frame.type === "lost" ? failureOf(frame) : disconnected();
@@ -173,7 +171,6 @@ async function reconnect(
 /** One connection: its frames in order, and pings while it lasts. */
 class LeaseSocket {
   readonly #socket: OpenSocket;
-  #next: Promise<Frame | "cut"> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #pingsUnanswered = 0;
 
@@ -198,23 +195,14 @@ class LeaseSocket {
     return new LeaseSocket(socket);
   }
 
-  /** The oldest frame that `shift` has not removed; repeated calls give the same one. */
-  next(): Promise<Frame | "cut"> {
-    this.#next ??= this.#receive();
-    return this.#next;
-  }
-
-  shift(): void {
-    this.#next = undefined;
-  }
-
   /** True: the server has confirmed the close, so the lease is released. */
   close(): Promise<boolean> {
     clearTimeout(this.#timer);
     return this.#socket.close();
   }
 
-  async #receive(): Promise<Frame | "cut"> {
+  /** The next frame; `cut` when the connection has ended. */
+  async receive(): Promise<Frame | "cut"> {
     for (;;) {
       const message = await this.#socket.receive();
       this.#pingsUnanswered = 0;
@@ -235,14 +223,6 @@ class LeaseSocket {
       this.#ping();
     }, pingIntervalMs);
   }
-}
-
-/** How many waiters are before this holder; undefined where it is not in the queue or the server does not answer. */
-async function queuePosition(target: SandboxTarget, holder: string): Promise<number | undefined> {
-  const options = { answerWithinMs: positionPollMs };
-  const view = await target.sandbox.lease(options).catch(() => undefined);
-  const position = view?.waiters.findIndex((waiter) => waiter.holder === holder) ?? -1;
-  return position < 0 ? undefined : position;
 }
 
 async function grantTimeout({ sandbox }: SandboxTarget, ended: AbortSignal): Promise<BerthError> {

@@ -73,9 +73,10 @@ export async function clone(
       if (message === "alive") continue;
       if (message.event === "done") return message.data as Cloned;
       if (message.event === "progress") progress?.(message.data as CloneProgress);
-      if (message.event !== "error") continue;
-      failure = toStreamError(message);
-      break;
+      if (message.event === "error") {
+        failure = toStreamError(message);
+        break;
+      }
     }
   } catch (thrown) {
     options.signal?.throwIfAborted();

@@ -5,7 +5,7 @@
 import { BerthError, type ErrorCode } from "../../protocol/error-codes.ts";
 import { type SentError, toBerthError } from "../http/failure.ts";
 import { isTransient } from "../http/retry.ts";
-import { backOffMs, sleep, withTimeout } from "../http/timing.ts";
+import { anySignal, backOffMs, sleep } from "../http/timing.ts";
 
 /** Options of every method that follows a stream. */
 export type StreamOptions = {
@@ -46,8 +46,6 @@ export function connectionLost(
 }
 
 const reconnectDefaultMs = 60_000;
-/** The server sends an event or a keepalive at least every 10 s. */
-const idleTimeoutMs = 30_000;
 
 export async function* follow<Event>(
   stream: FollowedStream<Event>,
@@ -60,10 +58,9 @@ export async function* follow<Event>(
     signal?.throwIfAborted();
     let sentError: BerthError | undefined;
     const connection = new AbortController();
-    const cut = () => connection.abort(signal?.reason);
-    signal?.addEventListener("abort", cut);
     try {
-      for await (const message of readServerEvents(await stream.open(connection.signal))) {
+      const bytes = await stream.open(anySignal(signal, connection.signal));
+      for await (const message of readServerEvents(bytes)) {
         if (lostAt !== undefined) onConnection?.("back");
         lostAt = undefined;
         failures = 0;
@@ -81,7 +78,6 @@ export async function* follow<Event>(
       signal?.throwIfAborted();
       if (error instanceof BerthError && !isTransient(error)) throw error;
     } finally {
-      signal?.removeEventListener("abort", cut);
       // Closes the connection however the loop ended.
       connection.abort();
     }
@@ -102,7 +98,7 @@ export async function* readServerEvents(
 ): AsyncGenerator<ServerEvent | "alive", void, undefined> {
   const decoder = new TextDecoder();
   let rest = "";
-  for await (const chunk of failWhenSilent(bytes)) {
+  for await (const chunk of bytes) {
     rest += decoder.decode(chunk, { stream: true });
     // Only a complete event counts: the server sends a partial one again.
     const messages = rest.split("\n\n");
@@ -129,25 +125,4 @@ function parseServerEvent(text: string): ServerEvent | undefined {
   const data = fields.get("data");
   if (data === undefined) return undefined;
   return { event: fields.get("event") ?? "", id: fields.get("id"), data: JSON.parse(data) };
-}
-
-/** Throws when a connection is idle for too long. */
-async function* failWhenSilent(
-  bytes: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  const chunks = bytes[Symbol.asyncIterator]();
-  try {
-    for (;;) {
-      const { done, value } = await withTimeout(chunks.next(), idleTimeoutMs, idleTimeout);
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    // Not awaited: the reader may have left first, and the source may never settle.
-    void chunks.return?.().catch(() => undefined);
-  }
-}
-
-function idleTimeout(): BerthError {
-  return new BerthError("unavailable", `The server sent nothing for ${idleTimeoutMs} ms.`);
 }

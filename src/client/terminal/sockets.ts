@@ -3,9 +3,9 @@
  * everything goes by subprotocols.
  */
 import { BerthError } from "../../protocol/error-codes.ts";
-import { ticketProtocol } from "../../protocol/internal/socket-names.ts";
-import type { CallOptions } from "../http/request.ts";
-import { sleep, withTimeout } from "../http/timing.ts";
+import { ticketProtocol } from "../../protocol/internal/socket-call.ts";
+import { type CallOptions, encodeQuery, type Query } from "../http/request.ts";
+import { withTimeout } from "../http/timing.ts";
 import type { SandboxCalls } from "../verbs.ts";
 
 /** The part of `WebSocket` that is used here; browsers, Workers, Node and the package `ws` all have it. */
@@ -35,7 +35,7 @@ export type SandboxTarget = {
 type SocketRequest = {
   /** The path below the sandbox, e.g. `/lease/connect`. */
   path: string;
-  query?: Record<string, string>;
+  query: Query;
   protocols: string[];
   /** A call that fails for the same reason as the refused connection, because a WebSocket does not give one. */
   probe: (options: CallOptions) => Promise<unknown>;
@@ -116,8 +116,7 @@ export class OpenSocket {
       openFailed,
       call.signal,
     );
-    const query = new URLSearchParams(call.query).toString();
-    const path = `/v1/sandboxes/${target.id}${call.path}${query === "" ? "" : `?${query}`}`;
+    const path = `/v1/sandboxes/${target.id}${call.path}${encodeQuery(call.query)}`;
     const url = `${target.url.replace(/^http/, "ws").replace(/\/$/, "")}${path}`;
     const protocols = [...call.protocols, `${ticketProtocol}${ticket}`];
     const socket = new WebSocket(url, protocols) as WebSocketLike;
@@ -153,10 +152,9 @@ export class OpenSocket {
   async close(): Promise<boolean> {
     if (this.#hasEnded) return false;
     this.#startClose();
-    const closed = new AbortController();
-    const timeout = sleep(closeTimeoutMs, closed.signal).then(() => false);
-    const isClosed = await Promise.race([this.#closed.promise, timeout]);
-    closed.abort();
+    const timeoutError = () => new Error("the other end did not confirm the close");
+    const closed = withTimeout(this.#closed.promise, closeTimeoutMs, timeoutError);
+    const isClosed = await closed.catch(() => false);
     this.#socket.terminate?.();
     return isClosed;
   }

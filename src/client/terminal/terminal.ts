@@ -169,14 +169,9 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
   }
 
   #open(): Promise<OpenSocket> {
-    const { mode } = this.#options;
-    const query = {
-      ...(this.#offset === undefined ? {} : { after: String(this.#offset) }),
-      ...(mode === undefined ? {} : { mode }),
-      viewer: this.#viewerId,
-    };
     return OpenSocket.open(this.#target, {
-      ...{ path: `/terminals/${encodeURIComponent(this.#terminal)}/connect`, query },
+      path: `/terminals/${encodeURIComponent(this.#terminal)}/connect`,
+      query: { after: this.#offset, mode: this.#options.mode, viewer: this.#viewerId },
       protocols: [terminalProtocol],
       probe: (options) => this.#target.sandbox.terminal(this.#terminal, options),
       signal: this.#closed.signal,

@@ -10,7 +10,7 @@ import {
 import { until } from "../../until.ts";
 import type { Agent } from "../agent.ts";
 
-type Options = {
+export type ViewerOptions = {
   /** Offers the subprotocol with frames, unless false. */
   framed?: boolean;
   after?: number;
@@ -23,43 +23,56 @@ type Options = {
   silent?: boolean;
   /** Answers no ping either, as if its machine had disappeared. */
   mute?: boolean;
+  /** Gets the output, which is otherwise collected. */
+  take?: (bytes: Buffer, viewer: Viewer) => void;
 };
 
 const ackEveryBytes = 128 * 1024;
 
 export class Viewer {
   readonly frames: FromTerminal[] = [];
-  /** Of the response to the upgrade. */
+  /** The headers of the response to the upgrade. */
   headers: IncomingHttpHeaders = {};
   /** Output without snapshots; collected unless `take` is set. */
   output: Buffer[] = [];
   snapshots: Buffer[] = [];
-  take: ((bytes: Buffer) => void) | undefined;
+  take: ViewerOptions["take"];
   /** Offset of the next byte of output. */
   offset = 0;
   closed: { code: number; reason: string } | undefined;
   pings = 0;
   readonly #socket: WebSocket;
-  readonly #options: Options;
+  readonly #options: ViewerOptions;
+  #isCut = false;
   #snapshotIsNext = false;
   #acked = 0;
 
   static async open(
     agent: Pick<Agent, "port" | "secret">,
     id: string,
-    options: Options = {},
+    options: ViewerOptions = {},
   ): Promise<Viewer> {
-    const { framed = true, after, mode, generation, viewer, mute } = options;
+    const { generation, viewer } = options;
+    const headers = {
+      authorization: `Bearer ${agent.secret}`,
+      ...(generation === undefined ? {} : { [agentHeaders.generation]: String(generation) }),
+      ...(viewer === undefined ? {} : { [agentHeaders.reader]: viewer }),
+    };
+    return Viewer.openAt(`ws://127.0.0.1:${agent.port}/v1/terminals/${id}`, headers, options);
+  }
+
+  /** `url`: of the terminal, at an agent or at a server. */
+  static async openAt(
+    url: string,
+    headers: Record<string, string>,
+    options: ViewerOptions = {},
+  ): Promise<Viewer> {
+    const { framed = true, after, mode, mute } = options;
     const query = new URLSearchParams();
     if (after !== undefined) query.set("after", String(after));
     if (mode !== undefined) query.set("mode", mode);
-    const url = `ws://127.0.0.1:${agent.port}/v1/terminals/${id}/connect?${query}`;
-    const socket = new WebSocket(url, framed ? [terminalProtocol] : [], {
-      headers: {
-        authorization: `Bearer ${agent.secret}`,
-        ...(generation === undefined ? {} : { [agentHeaders.generation]: String(generation) }),
-        ...(viewer === undefined ? {} : { [agentHeaders.reader]: viewer }),
-      },
+    const socket = new WebSocket(`${url}/connect?${query}`, framed ? [terminalProtocol] : [], {
+      headers,
       autoPong: mute !== true,
       perMessageDeflate: false,
     });
@@ -75,9 +88,10 @@ export class Viewer {
     return opened;
   }
 
-  private constructor(socket: WebSocket, options: Options) {
+  private constructor(socket: WebSocket, options: ViewerOptions) {
     this.#socket = socket;
     this.#options = options;
+    this.take = options.take;
     this.offset = options.after ?? 0;
     socket.on("upgrade", ({ headers }) => {
       this.headers = headers;
@@ -130,8 +144,9 @@ export class Viewer {
     this.#socket.resume();
   }
 
-  /** Ends like a lost connection. */
+  /** Ends like a lost connection: nothing is received afterwards. */
   cut(): void {
+    this.#isCut = true;
     this.#socket.terminate();
   }
 
@@ -158,6 +173,7 @@ export class Viewer {
   }
 
   #receive(data: RawData, isBinary: boolean): void {
+    if (this.#isCut) return;
     if (isBinary) {
       this.#show(data as Buffer);
       return;
@@ -175,9 +191,9 @@ export class Viewer {
       return;
     }
     this.offset += bytes.length;
-    if (this.take !== undefined) this.take(bytes);
+    if (this.take !== undefined) this.take(bytes, this);
     else this.output.push(bytes);
     const { framed, silent } = this.#options;
-    if (framed && !silent && this.offset - this.#acked >= ackEveryBytes) this.ack();
+    if (framed && !silent && !this.#isCut && this.offset - this.#acked >= ackEveryBytes) this.ack();
   }
 }

@@ -10,18 +10,16 @@ import { type Berth, connect as connectBerth } from "../../../src/client/index.t
 import type { Power, Socket, World } from "../../contract/sandbox-api.ts";
 import { contractSizes } from "../../contract/sizes.ts";
 import { treeOf } from "../processes.ts";
-import { type Server, startServer } from "../server.ts";
+import type { Server } from "../server.ts";
 
 export const otherKey = "berth_other_of_the_contract";
 
 const sha256 = (key: string) => createHash("sha256").update(key).digest("hex");
 
 /** With a second tenant, whose key is `otherKey`. */
-export function startContractServer(): Promise<Server> {
-  return startServer({
-    env: { BERTH_API_KEYS: `other:${sha256(otherKey)}`, BERTH_SIZES: contractSizes },
-  });
-}
+export const contractOptions = {
+  env: { BERTH_API_KEYS: `other:${sha256(otherKey)}`, BERTH_SIZES: contractSizes },
+};
 
 export function realWorld(server: () => Server): World {
   const berth = (bearer: () => string) => berthOf(server, bearer);
@@ -40,7 +38,9 @@ export function realWorld(server: () => Server): World {
       const starts = events.filter(
         ({ event }) => event.type === "state" && event.state === "starting",
       );
-      const agent = agentOf(server(), id);
+      const agent = existsSync(join(server().data, "engine", "live", id))
+        ? server().agentOf(id).pid
+        : undefined;
       return {
         alive: agent !== undefined,
         ran: [],
@@ -71,14 +71,6 @@ function berthOf(server: () => Server, key: () => string): Berth {
     fetch: (to, init) => fetch(to.replace(url, server().url), init),
     retry: { retries: 0 },
   });
-}
-
-/** The engine records the outer process of a jail; the agent is that one's only child. */
-function agentOf({ data }: Server, id: string): number | undefined {
-  const note = join(data, "engine", "live", id);
-  if (!existsSync(note)) return undefined;
-  const { outer } = JSON.parse(readFileSync(note, "utf8")) as { outer: { pid: number } };
-  return childrenOf(outer.pid)[0];
 }
 
 function childrenOf(pid: number): number[] {

@@ -2,34 +2,26 @@
 import { createHash, randomBytes } from "node:crypto";
 import { PassThrough, Readable } from "node:stream";
 import { gunzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { until } from "../../until.ts";
 import { post } from "../files/workspace.ts";
-import { type SharedServer, useSharedServer } from "../shared-server.ts";
-import { ask, echoOf, get, type Opened, open, port, serve, upgrade } from "./ports-server.ts";
+import { sharedServerOfFile } from "../shared-server.ts";
+import { ask, echoOf, get, open, port, serve, upgrade } from "./ports-server.ts";
 
 type EchoedRequest = { method: string; path: string; headers: [string, string][]; body: string };
 
 const sha256 = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
 
+const server = await sharedServerOfFile();
+const id = await server.create();
+await serve(server, id);
+const opened = await open(server, id);
+const forms = [
+  ["host", opened.url],
+  ["path", opened.pathUrl],
+] as const;
+
 describe("servers in a sandbox", () => {
-  let server: SharedServer;
-  let id: string;
-  let opened: Opened;
-  let forms: [string, string][];
-
-  beforeAll(async () => {
-    server = await useSharedServer();
-    id = await server.create();
-    await serve(server, id);
-    opened = await open(server, id);
-    forms = [
-      ["host", opened.url],
-      ["path", opened.pathUrl],
-    ];
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
-
   const requestSeen = async (
     url: string,
     init?: Parameters<typeof get>[1],

@@ -1,17 +1,13 @@
 /**
  * Tests that the SDK follows events, files and clones over lost connections, against a real Berth.
  */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { connect, type SandboxEvent, type TenantEvent } from "../../../src/client/index.ts";
-import { respondEvents, ScriptedServer } from "../../unit/client/scripted-server.ts";
-import { type SharedServer, useSharedServer } from "../shared-server.ts";
+import { respondEvents, startScriptedServer } from "../../unit/client/scripted-server.ts";
+import { sharedServerOfFile } from "../shared-server.ts";
 import { CutProxy } from "./cut-proxy.ts";
 
-let server: SharedServer;
-beforeAll(async () => {
-  server = await useSharedServer();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await sharedServerOfFile();
 
 const changesMax = 30;
 
@@ -85,7 +81,7 @@ test("[LV25] events of a tenant are followed over cut connections until the read
 test("[LV25] a gap is reported, the cursor continues after it, and a missing sandbox throws", async () => {
   const eventText = (seq: number) =>
     `id: ${seq}\nevent: tokens\ndata: ${JSON.stringify({ seq, at: "then", event: {} })}\n\n`;
-  await using scriptedServer = await ScriptedServer.start(
+  const scriptedServer = await startScriptedServer(
     respondEvents(`event: gap\ndata: {}\n\n${eventText(7)}${eventText(8).slice(0, -9)}`),
     respondEvents(`${eventText(8)}event: over\ndata: {}\n\n`),
   );
@@ -165,7 +161,7 @@ test("[LV27] a clone reports progress and its result; a failure of git throws, a
   await expect(none).rejects.toMatchObject({ name: "BerthError" });
   await sandbox.destroy();
   const part = 'event: progress\ndata: {"phase":"Receiving objects","percent":10}\n\n';
-  await using scriptedServer = await ScriptedServer.start(
+  const scriptedServer = await startScriptedServer(
     respondEvents(part),
     respondEvents(part, "broken"),
   );

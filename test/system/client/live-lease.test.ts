@@ -5,23 +5,17 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { root } from "../../../container/launch/paths.js";
 import { connect, type SandboxHandle } from "../../../src/client/index.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { until } from "../../until.ts";
-import { type SharedServer, useSharedServer } from "../shared-server.ts";
+import { sharedServerOfFile } from "../shared-server.ts";
 import { CutProxy } from "./cut-proxy.ts";
 
-let server: SharedServer;
-let id: string;
-let sandbox: SandboxHandle;
-beforeAll(async () => {
-  server = await useSharedServer();
-  id = await server.create();
-  sandbox = connect(server).sandbox(id);
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await sharedServerOfFile();
+const id = await server.create();
+const sandbox = connect(server).sandbox(id);
 
 const state = async () => (await sandbox.lease()).state;
 const isFree = () => until("the lease is free", async () => (await state()) === "free");

@@ -1,18 +1,13 @@
 /**
  * Tests that a followed log and an attached terminal of the SDK continue over lost connections without losing a byte.
  */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { connect } from "../../../src/client/index.ts";
-import { type SharedServer, useSharedServer } from "../shared-server.ts";
+import { sharedServerOfFile } from "../shared-server.ts";
 import { CutProxy } from "./cut-proxy.ts";
 
-let server: SharedServer;
-let id: string;
-beforeAll(async () => {
-  server = await useSharedServer();
-  id = await server.create();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await sharedServerOfFile();
+const id = await server.create();
 
 const lines = Array.from({ length: 60 }, (_, n) => `line ${n + 1}`);
 const slowly = "for n in $(seq 1 60); do echo line $n; sleep 0.03; done";

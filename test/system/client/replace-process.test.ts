@@ -2,17 +2,12 @@
  * Tests a replacement of a process whose lease is lost meanwhile, through all layers: nothing starts. See
  * test/agent/processes/process-name.test.ts for the agent alone.
  */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect, type SandboxHandle } from "../../../src/client/index.ts";
-import { type SharedServer, useSharedServer } from "../shared-server.ts";
+import { expect, test } from "vitest";
+import { connect } from "../../../src/client/index.ts";
+import { sharedServerOfFile } from "../shared-server.ts";
 
-let server: SharedServer;
-let sandbox: SandboxHandle;
-beforeAll(async () => {
-  server = await useSharedServer();
-  sandbox = connect(server).sandbox(await server.create());
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await sharedServerOfFile();
+const sandbox = connect(server).sandbox(await server.create());
 
 /** Only KILL ends it, two seconds after the TERM. */
 const stubborn = 'trap "echo asked" TERM; echo up; while :; do sleep 1000; done';

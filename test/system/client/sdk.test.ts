@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  type Berth,
-  type BerthError,
-  connect,
-  type SandboxHandle,
-} from "../../../src/client/index.ts";
+import { describe, expect, it } from "vitest";
+import { type BerthError, connect, type SandboxHandle } from "../../../src/client/index.ts";
 import { until } from "../../until.ts";
-import { type SharedServer, useSharedServer } from "../shared-server.ts";
+import { sharedServerOfFile } from "../shared-server.ts";
 
-let server: SharedServer | undefined;
-let berth: Berth;
+const server = await sharedServerOfFile();
+const berth = connect(server);
 
 const failure = (call: Promise<unknown>) =>
   call.then(
@@ -25,12 +20,6 @@ async function made(): Promise<SandboxHandle> {
 }
 
 describe("the SDK and a real Berth", () => {
-  beforeAll(async () => {
-    server = await useSharedServer();
-    berth = connect({ url: server.url, key: server.key });
-  });
-  afterAll(() => server?.[Symbol.asyncDispose]());
-
   it("[SD12] waits until a sandbox runs: one that starts, is paused, or was created without a container", async () => {
     const seen: string[] = [];
     const { id } = await berth.create({ start: false });

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Agent } from "../../agent/agent.ts";
 import { randomOf } from "../../linearizability/history.ts";
 import { until } from "../../until.ts";
-import { alive, processesNaming } from "../processes.ts";
-import { agentOf, Runs } from "../runs/runs.ts";
-import { type Server, startServer } from "../server.ts";
+import { startFileServer } from "../file-server.ts";
+import { processesNaming } from "../processes.ts";
+import { Runs } from "../runs/runs.ts";
 import { forgetPeak, peakMiB, Upload } from "./uploads.ts";
 
 /** 1024 for the whole of it; the rest of the suite wants its turn. */
@@ -37,8 +37,7 @@ function hashOfLarge(): string {
   return hash.digest("hex");
 }
 
-let server: Server;
-let running: Server | undefined;
+const server = await startFileServer();
 
 const of = (id: string, tail: string) => `${server.url}/v1/sandboxes/${id}/${tail}`;
 const key = () => ({ authorization: `Bearer ${server.key}` });
@@ -92,17 +91,11 @@ async function sizeOf(answer: Response): Promise<number> {
 }
 
 describe("files of a real Berth", () => {
-  beforeAll(async () => {
-    server = await startServer();
-    running = server;
-  });
-  afterAll(() => running?.[Symbol.asyncDispose]());
-
   it("[FD10] of any size are uploaded and downloaded with flat memory of Worker and agent", {
     timeout: 300_000,
   }, async () => {
     const { id, agent } = await Runs.in(server);
-    const { pid: workerd } = server.processOf("workerd serve");
+    const { pid: workerd } = server.workerd;
     // What the first call loads is none of what a large one holds.
     expect((await put(id, "small", "1")).status).toBe(201);
     expect(await textOf(id, "small")).toBe("1");
@@ -178,9 +171,7 @@ describe("files of a real Berth", () => {
     expect(await names(id)).toEqual([]);
   });
 
-  it("[FD12] are complete, old or new, if the agent is killed during a write", {
-    timeout: 120_000,
-  }, async () => {
+  it("[FD12] are complete, old or new, if the agent is killed during a write", async () => {
     const { id } = await Runs.in(server);
     let before = "old";
     expect((await put(id, "file", before)).status).toBe(201);
@@ -193,7 +184,7 @@ describe("files of a real Berth", () => {
       // A third has not sent all of it, a third has and does not wait, a third has its answer.
       if (n % 3 > 0) upload.end(next.slice(mebibyte));
       if (n % 3 === 2) await upload.answer;
-      process.kill(agentOf(server, id), "SIGKILL");
+      process.kill(server.agentOf(id).pid, "SIGKILL");
       const answer = await upload.answer;
       // The next call finds a loss that nobody reported.
       await server.exec(id, "true");
@@ -263,12 +254,5 @@ describe("files of a real Berth", () => {
     upload.end(piece);
     expect(await upload.answer).toEqual({ status: 201, code: undefined });
     expect((await names(id)).sort()).toEqual(["begun", "file"]);
-  });
-
-  it("[FD10] leave nothing behind at the end", async () => {
-    const tree = server.processes();
-    expect(tree.length).toBeGreaterThan(3);
-    await server.stop();
-    await until("its processes are gone", () => alive(tree).length === 0);
   });
 });

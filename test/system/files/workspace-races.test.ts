@@ -1,8 +1,9 @@
 /** Saved trees while other things happen: destroy, removal, forks, callers who go, changes of metadata. */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
+import { connect } from "../../../src/client/index.ts";
 import { until } from "../../until.ts";
-import { alive, processesNaming } from "../processes.ts";
-import { type Server, startServer } from "../server.ts";
+import { startFileServer } from "../file-server.ts";
+import { processesNaming } from "../processes.ts";
 import {
   checkpoint,
   copiesOf,
@@ -13,6 +14,7 @@ import {
   restore,
   runPython,
   settled,
+  trashIsEmpty,
 } from "./workspace.ts";
 
 /** Long enough under way to be met in the middle. */
@@ -26,20 +28,10 @@ for n in range(${count}):
 `;
 const countFiles = "find /workspace -type f | wc -l";
 
+const server = await startFileServer();
+
 describe("saved trees during other calls", () => {
-  let server: Server;
-  beforeAll(async () => {
-    server = await startServer();
-  });
-  afterEach(async () => {
-    await until("the trash is empty", () => engineEntries(server, "trash").length === 0, 120_000);
-  });
-  afterAll(async () => {
-    const tree = server.processes();
-    await server[Symbol.asyncDispose]();
-    expect(alive(tree)).toEqual([]);
-    expect(processesNaming(server.data)).toEqual([]);
-  });
+  afterEach(() => trashIsEmpty(server));
 
   const filled = async (more = {}, count = many) => {
     const id = await server.create(more);
@@ -59,26 +51,26 @@ describe("saved trees during other calls", () => {
     const id = await filled();
     const before = trees();
     const saving = post(server, id, "checkpoints", {});
-    const letGo = await pauseNextCopy(server);
+    const resumeCopy = await pauseNextCopy(server);
     // The copy stands still: who waited for it would wait for ever.
     expect((await destroy(id)).body).toMatchObject({ state: "destroyed" });
     const refused = await saving;
     expect(refused.status, JSON.stringify(refused.body)).toBe(410);
     expect(refused.body).toMatchObject({ error: { code: "sandbox_destroyed" } });
-    letGo();
+    resumeCopy();
     expect(trees()).toBe(before);
     expect(engineEntries(server, "trees")).not.toContain(id);
-    expect(copiesOf(server.processOf("container/engine/main.ts").pid)).toEqual([]);
+    expect(copiesOf(server.engine.pid)).toEqual([]);
   });
 
   it("[H16] a destroy ends a restore in progress", async () => {
     const id = await filled();
     const saved = await checkpoint(server, id);
     const restoring = post(server, id, `checkpoints/${saved}/restore`);
-    const letGo = await pauseNextCopy(server);
+    const resumeCopy = await pauseNextCopy(server);
     expect((await destroy(id)).body).toMatchObject({ state: "destroyed" });
     expect((await restoring).body).toMatchObject({ state: expect.stringMatching(/^destroy/) });
-    letGo();
+    resumeCopy();
     expect(engineEntries(server, "trees")).not.toContain(id);
     expect(trees()).toBe(0);
   });
@@ -88,20 +80,20 @@ describe("saved trees during other calls", () => {
     const saved = await checkpoint(server, id);
     await server.exec(id, "rm -rf /workspace/*");
     const restoring = post(server, id, `checkpoints/${saved}/restore`);
-    const letGo = await pauseNextCopy(server);
+    const resumeCopy = await pauseNextCopy(server);
     const given = await server.call("DELETE", path(id, `/checkpoints/${saved}`));
     expect(given.status).toBe(200);
     expect(await listed(server, id)).toEqual([]);
-    letGo();
+    resumeCopy();
     expect((await restoring).body).toMatchObject({ state: "running", files: "snapshot" });
     expect(await files(id)).toBe(many);
     await until("its tree is gone", () => trees() === 0, 120_000);
 
     const second = await checkpoint(server, id);
     const forking = server.call("POST", "/v1/sandboxes", { from: second, waitMs: 20_000 });
-    const goOn = await pauseNextCopy(server);
+    const resumeFork = await pauseNextCopy(server);
     expect((await server.call("DELETE", path(id, `/checkpoints/${second}`))).status).toBe(200);
-    goOn();
+    resumeFork();
     const fork = (await forking).body;
     expect(fork).toMatchObject({ state: "running", files: "snapshot" });
     expect(await files(String(fork.id))).toBe(many);
@@ -159,14 +151,14 @@ describe("saved trees during other calls", () => {
   it("[H20] each of several concurrent calls completes or is refused as retryable; lists and reads respond meanwhile", async () => {
     const id = await filled();
     const saving = post(server, id, "checkpoints", { name: "held" });
-    const letGo = await pauseNextCopy(server);
+    const resumeCopy = await pauseNextCopy(server);
     const others = ["checkpoints", "checkpoints", "pause"].map((what) => post(server, id, what));
     const began = performance.now();
     expect(await listed(server, id)).toEqual([]);
     expect((await server.call("GET", path(id))).body.state).toBe("running");
     expect((await server.call("GET", path(id, "/events"))).status).toBe(200);
     expect(performance.now() - began).toBeLessThan(10_000);
-    letGo();
+    resumeCopy();
     expect((await saving).status).toBe(201);
     let version = 1;
     for (const { status, body } of await Promise.all(others)) {
@@ -186,16 +178,11 @@ describe("saved trees during other calls", () => {
   it("[H21] a caller that disconnects midway leaves a complete checkpoint or none, and a working sandbox", async () => {
     const id = await filled();
     const leaving = new AbortController();
-    const saving = fetch(`${server.url}${path(id, "/checkpoints")}`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${server.key}`, "content-type": "application/json" },
-      body: "{}",
-      signal: leaving.signal,
-    });
-    const letGo = await pauseNextCopy(server);
+    const saving = connect(server).sandbox(id).makeCheckpoint({}, { signal: leaving.signal });
+    const resumeCopy = await pauseNextCopy(server);
     leaving.abort();
     await expect(saving).rejects.toThrow();
-    letGo();
+    resumeCopy();
     expect(await files(id)).toBe(many);
     await until("rows and trees agree", async () => (await listed(server, id)).length === trees());
     for (const checkpointId of await listed(server, id)) await restore(server, id, checkpointId);
@@ -208,8 +195,8 @@ describe("saved trees during other calls", () => {
     const script = "while :; do echo x >> /workspace/a; echo x >> /workspace/b; done";
     const made = await post(server, id, "processes", { command: script });
     expect(made.status).toBe(201);
-    const lineCount = async (box: string, file: string) =>
-      Number((await server.exec(box, `wc -l < /workspace/${file}`)).body.stdout);
+    const lineCount = async (sandbox: string, file: string) =>
+      Number((await server.exec(sandbox, `wc -l < /workspace/${file}`)).body.stdout);
     await until("it writes", async () => (await lineCount(id, "b")) > 100);
     const saved = await checkpoint(server, id);
     const after = await lineCount(id, "b");

@@ -1,9 +1,8 @@
 /** Saved trees of a real Berth, to the byte: random ones, and a large one whose figures are printed. */
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import { until } from "../../until.ts";
-import { alive, processesNaming } from "../processes.ts";
-import { type Server, startServer } from "../server.ts";
+import { startFileServer } from "../file-server.ts";
 import {
   checkpoint,
   type Deed,
@@ -15,32 +14,22 @@ import {
   restore,
   runPython,
   settled,
+  trashIsEmpty,
   treeSnapshot,
 } from "./workspace.ts";
+
+vi.setConfig({ testTimeout: 240_000 });
 
 const treesEach = 12;
 const files = 20_000;
 const bytes = 200_000_000;
 
-describe("saved trees", () => {
-  let server: Server;
-  beforeAll(async () => {
-    server = await startServer();
-  });
-  afterAll(async () => {
-    const tree = server.processes();
-    try {
-      await until("the trash is empty", () => engineEntries(server, "trash").length === 0, 120_000);
-    } finally {
-      await server[Symbol.asyncDispose]();
-    }
-    expect(alive(tree)).toEqual([]);
-    expect(processesNaming(server.data)).toEqual([]);
-  });
+const server = await startFileServer();
 
-  it("[H14] a random tree that is saved, changed and restored equals the saved one to the byte, and so does a fork's", {
-    timeout: 180_000,
-  }, async () => {
+describe("saved trees", () => {
+  afterAll(() => trashIsEmpty(server));
+
+  it("[H14] a random tree that is saved, changed and restored equals the saved one to the byte, and so does a fork's", async () => {
     const id = await server.create();
     let [entries, kinds] = [0, new Set<string>()];
     const later: Deed = ["write", Buffer.from("/workspace/later").toString("hex"), 1, 5];
@@ -82,9 +71,7 @@ describe("saved trees", () => {
     await server.call("DELETE", `/v1/sandboxes/${id}`);
   });
 
-  it("[H15] 200 MB in 20,000 files survive pause, start, checkpoint and restore; the figures are printed", {
-    timeout: 240_000,
-  }, async () => {
+  it("[H15] 200 MB in 20,000 files survive pause, start, checkpoint and restore; the figures are printed", async () => {
     const id = await server.create();
     const write = `
 import os

@@ -38,6 +38,38 @@ export async function treeSnapshot(server: RunningServer, id: string): Promise<s
   return await runPython(server, id, looking);
 }
 
+/** Fills the workspace with so many files, of which every one says its version, as does the name of their folder. */
+export async function writeVersion(
+  server: RunningServer,
+  id: string,
+  version: number,
+  files: number,
+): Promise<void> {
+  const script = `
+import os, shutil
+for name in os.listdir("/workspace"): shutil.rmtree("/workspace/" + name)
+os.mkdir("/workspace/all"); os.mkdir("/workspace/only-${version}")
+for n in range(${files}): open(f"/workspace/all/{n}", "w").write("${version}")
+open("/workspace/only-${version}/file", "w").write("${version}")
+`;
+  await runPython(server, id, script);
+}
+
+/** What `versionContent` describes, if the tree is whole. */
+export async function readVersion(server: RunningServer, id: string): Promise<string> {
+  const script = `
+import os
+found = []
+for folder, _, names in os.walk("/workspace"): found += [open(f"{folder}/{name}").read() for name in names]
+print(len(found), sorted(set(found)), sorted(os.listdir("/workspace")))
+`;
+  return (await runPython(server, id, script)).trim();
+}
+
+export function versionContent(version: number, files: number): string {
+  return `${files + 1} ['${version}'] ['all', 'only-${version}']`;
+}
+
 export async function post(server: RunningServer, id: string, what: string, body?: unknown) {
   return await server.call("POST", `/v1/sandboxes/${id}/${what}`, body);
 }
@@ -77,9 +109,13 @@ export function engineEntries(
   return readdirSync(join(server.data, "engine", folder)).sort();
 }
 
+export function trashIsEmpty(server: { data: string }): Promise<void> {
+  return until("the trash is empty", () => engineEntries(server, "trash").length === 0, settleMs);
+}
+
 /** Stops the next copy of a tree in the middle; the result lets it continue. */
 export async function pauseNextCopy(server: RunningServer): Promise<() => void> {
-  const engine = server.processOf("container/engine/main.ts").pid;
+  const engine = server.engine.pid;
   const held = await waitForPid("a copy", () => copiesOf(engine)[0]);
   process.kill(held, "SIGSTOP");
   return () => {

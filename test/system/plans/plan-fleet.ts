@@ -8,7 +8,13 @@ import { connect } from "../../../src/client/connect.ts";
 import type { PlanApi } from "../../../src/protocol/api.ts";
 import type { Commit } from "../../../src/protocol/plan.ts";
 import { until } from "../../until.ts";
-import { copiesOf, engineEntries, treeSnapshot, waitForPid } from "../files/workspace.ts";
+import {
+  copiesOf,
+  engineEntries,
+  trashIsEmpty,
+  treeSnapshot,
+  waitForPid,
+} from "../files/workspace.ts";
 import type { Server } from "../server.ts";
 
 export type FleetMember = { key: string; id: string };
@@ -83,11 +89,7 @@ export class Fleet {
     await until("its trees are gone", () =>
       engineEntries(this.server, "trees").every((id) => !this.ids.includes(id)),
     );
-    await until(
-      "the trash is empty",
-      () => engineEntries(this.server, "trash").length === 0,
-      60_000,
-    );
+    await trashIsEmpty(this.server);
   }
 }
 
@@ -108,7 +110,7 @@ const stopped = new Set<number>();
 
 /** Stops the next copy of this sandbox's tree in the middle. */
 export async function stopCopyOf(server: Server, id: string): Promise<number> {
-  const engine = server.processOf("container/engine/main.ts").pid;
+  const engine = server.engine.pid;
   const find = () => copiesOf(engine).find((pid) => read(pid, "cmdline").includes(`/${id}/`));
   const copy = await waitForPid(`a copy of ${id}`, find);
   process.kill(copy, "SIGSTOP");

@@ -1,13 +1,11 @@
 /** What a plan of real sandboxes refuses and lets in while it runs, its largest size, and members of every kind. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { connect } from "../../../src/client/connect.ts";
 import type { BerthError } from "../../../src/protocol/errors.ts";
 import { until } from "../../until.ts";
+import { startFileServer } from "../file-server.ts";
 import { engineEntries, post, runPython } from "../files/workspace.ts";
-import { alive, type ProcessInfo, processesNaming, treeOf } from "../processes.ts";
-import { type Server, startServer } from "../server.ts";
+import { alive } from "../processes.ts";
 import { Fleet, inSteps, resumeAllCopies, resumeCopy, stopCopyOf } from "./plan-fleet.ts";
 
 /** Long enough in being copied to be stopped in the middle. */
@@ -17,22 +15,11 @@ os.makedirs("/workspace/large")
 for n in range(6000): open(f"/workspace/large/{n}", "w").write(str(n))
 `;
 
-let server: Server;
-
-beforeAll(async () => {
-  server = await startServer();
-});
+const server = await startFileServer();
 
 afterAll(async () => {
-  const tree = server.processes();
-  try {
-    await until("every tree is gone", () => engineEntries(server, "snapshots").length === 0);
-    expect(engineEntries(server, "trees")).toEqual([]);
-  } finally {
-    await server[Symbol.asyncDispose]();
-  }
-  expect(alive(tree)).toEqual([]);
-  expect(processesNaming(server.data)).toEqual([]);
+  await until("every tree is gone", () => engineEntries(server, "snapshots").length === 0);
+  expect(engineEntries(server, "trees")).toEqual([]);
 });
 
 afterEach(resumeAllCopies);
@@ -59,18 +46,8 @@ async function destroy(id: string): Promise<void> {
   expect((await server.call("DELETE", `/v1/sandboxes/${id}?force=true`)).status).toBe(200);
 }
 
-/** The first process of its jail. */
-function agentOf(id: string): ProcessInfo {
-  const note = JSON.parse(readFileSync(join(server.data, "engine", "live", id), "utf8"));
-  const [, agent] = treeOf((note as { outer: { pid: number } }).outer.pid);
-  if (agent === undefined) throw new Error(`${id} has no agent`);
-  return agent;
-}
-
 describe("while a commit of real sandboxes runs", () => {
-  it("[PL102] joins, removals, replacements, other commits and rollbacks are refused; the same commit joins the run; another plan is not affected", {
-    timeout: 120_000,
-  }, async () => {
+  it("[PL102] joins, removals, replacements, other commits and rollbacks are refused; the same commit joins the run; another plan is not affected", async () => {
     const fleet = await Fleet.of(server, "busy", 4);
     const other = await Fleet.of(server, "free", 2);
     const spare = await server.create();
@@ -150,9 +127,7 @@ describe("a plan of fifty real sandboxes", () => {
 });
 
 describe("members of every kind", () => {
-  it("[PL104] a sandbox is in one plan; an empty commit is made on request; a fork of a commit has its files", {
-    timeout: 120_000,
-  }, async () => {
+  it("[PL104] a sandbox is in one plan; an empty commit is made on request; a fork of a commit has its files", async () => {
     const fleet = await Fleet.of(server, "kinds", 3);
     const second = connect({ url: server.url, key: server.key }).plan("second");
     await second.put();
@@ -176,9 +151,7 @@ describe("members of every kind", () => {
     await fleet.end();
   });
 
-  it("[PL105] with best effort a held member is reported as aborted and keeps its work, and the others are committed", {
-    timeout: 120_000,
-  }, async () => {
+  it("[PL105] with best effort a held member is reported as aborted and keeps its work, and the others are committed", async () => {
     const fleet = await Fleet.of(server, "effort", 4);
     for (const id of fleet.ids) await write(id, "one");
     await fleet.committed();
@@ -202,9 +175,7 @@ describe("members of every kind", () => {
     await fleet.end();
   });
 
-  it("[PL106] paused members are committed and rolled back like running ones", {
-    timeout: 120_000,
-  }, async () => {
+  it("[PL106] paused members are committed and rolled back like running ones", async () => {
     const fleet = await Fleet.of(server, "paused", 3);
     for (const id of fleet.ids) await write(id, "one");
     for (const id of fleet.ids.slice(1)) {
@@ -223,9 +194,7 @@ describe("members of every kind", () => {
     await fleet.end();
   });
 
-  it("[PL107] if a member's agent is killed during its snapshot, all members are committed or none, and no file is lost", {
-    timeout: 120_000,
-  }, async () => {
+  it("[PL107] if a member's agent is killed during its snapshot, all members are committed or none, and no file is lost", async () => {
     const fleet = await Fleet.of(server, "struck", 4);
     for (const id of fleet.ids) await write(id, "one");
     const first = await fleet.committed();
@@ -233,7 +202,7 @@ describe("members of every kind", () => {
     for (const id of fleet.ids) await write(id, "two");
     const running = fleet.plan.commit();
     const copy = await stopCopyOf(server, fleet.id(1));
-    const agent = agentOf(fleet.id(1));
+    const agent = server.agentOf(fleet.id(1));
     process.kill(agent.pid, "SIGKILL");
     await until("the agent is gone", () => alive([agent]).length === 0);
     resumeCopy(copy);
@@ -247,7 +216,7 @@ describe("members of every kind", () => {
       await server.call("GET", `/v1/sandboxes/${fleet.id(1)}/processes`);
       return (await post(server, fleet.id(1), "start")).body.state === "running";
     });
-    await until("its agent is another one", () => agentOf(fleet.id(1)).pid !== agent.pid);
+    await until("its agent is another one", () => server.agentOf(fleet.id(1)).pid !== agent.pid);
     expect(await inSteps(fleet.ids, 4, file)).toEqual(Array(4).fill("two"));
     await fleet.expectAtRest();
     expect(await fleet.plan.rollback()).toMatchObject({ outcome: "rolled_back" });

@@ -1,58 +1,36 @@
 /** kill -9 of the engine, of workerd and of the whole server in the middle of commits and rollbacks of plans. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Commit } from "../../../src/protocol/plan.ts";
 import { randomOf } from "../../linearizability/history.ts";
 import { until } from "../../until.ts";
-import { engineEntries, listed, post, runPython } from "../files/workspace.ts";
-import { alive, processesNaming } from "../processes.ts";
+import { Restarts, type Victim } from "../file-server.ts";
+import {
+  engineEntries,
+  listed,
+  post,
+  readVersion,
+  trashIsEmpty,
+  versionContent,
+  writeVersion,
+} from "../files/workspace.ts";
 import { killRounds } from "../runs/rounds.ts";
-import { type Server, startServer } from "../server.ts";
 import { Fleet, inSteps } from "./plan-fleet.ts";
 
 const members = 6;
 const files = 60;
 const killWithinMs = 300;
-const victims = ["server", "workerd", "engine"] as const;
+const victims: Victim[] = ["server", "workerd", "engine"];
 
-/** Every file says which version of the tree it belongs to, and a folder has its name. */
-const write = (version: number) => `
-import os, shutil
-for name in os.listdir("/workspace"): shutil.rmtree("/workspace/" + name)
-os.mkdir("/workspace/only-${version}")
-for n in range(${files}): open(f"/workspace/only-${version}/{n}", "w").write("${version}")
-`;
-const read = `
-import os
-found = []
-for folder, _, names in os.walk("/workspace"): found += [open(f"{folder}/{name}").read() for name in names]
-print(len(found), sorted(set(found)), sorted(os.listdir("/workspace")))
-`;
-const contentOf = (version: number) => `${files} ['${version}'] ['only-${version}']`;
+const contentOf = (version: number) => versionContent(version, files);
 
-const data = mkdtempSync(join(tmpdir(), "berth-plan-cut-"));
-
-/** The one that runs now: a test that fails in the middle leaves it to the end. */
-let running: Server | undefined;
-
-afterAll(async () => {
-  await running?.[Symbol.asyncDispose]();
-  rmSync(data, { recursive: true, force: true });
-});
-
-async function started(): Promise<Server> {
-  running = await startServer({ data });
-  return running;
-}
+const servers = new Restarts();
 
 describe("kill -9 in the middle of a plan's run", () => {
   it("[PL108] leaves every plan all old or all new, each member's own work unchanged, no lease of a run, and no tree without a row", {
     timeout: 60_000 + killRounds * 30_000,
   }, async () => {
-    const fleet = await Fleet.of(await started(), "cut", members);
+    const fleet = await Fleet.of(await servers.start(), "cut", members);
     /** What the last commit has. */
     let committed = 1;
     await written(fleet, committed);
@@ -75,7 +53,7 @@ describe("kill -9 in the middle of a plan's run", () => {
       );
       await pause(random(killWithinMs));
       if (answered === undefined) seen.unanswered += 1;
-      await struck(fleet, victim);
+      fleet.server = await servers.kill(fleet.server, victim);
       await over;
       await settled(fleet, what);
 
@@ -111,48 +89,22 @@ describe("kill -9 in the middle of a plan's run", () => {
       engineEntries(fleet.server, "trees"),
       engineEntries(fleet.server, "snapshots"),
     ]).toEqual([[], []]);
-    const tree = fleet.server.processes();
-    await fleet.server.stop();
-    running = undefined;
-    await until("every process is gone", () => alive(tree).length === 0);
-    expect(processesNaming(data)).toEqual([]);
+    await servers.stop(fleet.server);
   });
 });
 
 async function written(fleet: Fleet, version: number): Promise<void> {
-  await inSteps(fleet.ids, 3, (id) => runPython(fleet.server, id, write(version)));
+  await inSteps(fleet.ids, 3, (id) => writeVersion(fleet.server, id, version, files));
 }
 
 async function trees(fleet: Fleet): Promise<string[]> {
-  const all = await inSteps(fleet.ids, 3, (id) => runPython(fleet.server, id, read));
-  return all.map((text) => text.trim());
-}
-
-async function struck(fleet: Fleet, victim: (typeof victims)[number]): Promise<void> {
-  const { server } = fleet;
-  const engine = server.processOf("container/engine/main.ts");
-  const workerd = server.processOf("workerd serve");
-  const tree = server.processes();
-  const all = { engine: [engine], workerd: [workerd], server: [server.launcher, workerd, engine] };
-  for (const { pid } of all[victim]) process.kill(pid, "SIGKILL");
-  if (victim === "engine") {
-    await until("the engine is back", () =>
-      server.processes().some(({ command }) => command.includes("container/engine/main.ts")),
-    );
-  } else {
-    await server.ended();
-    fleet.server = await started();
-    expect(alive(tree)).toEqual([]);
-  }
+  return inSteps(fleet.ids, 3, (id) => readVersion(fleet.server, id));
 }
 
 /** The run has ended, without anybody who asks for it again; each member stands and starts. */
 async function settled(fleet: Fleet, what: string): Promise<void> {
-  await until(
-    `${what}: its run ends`,
-    async () => (await fleet.plan.get()).running === undefined,
-    60_000,
-  );
+  const hasEnded = async () => (await fleet.plan.get()).running === undefined;
+  await until(`${what}: its run ends`, hasEnded);
   const { server } = fleet;
   for (const id of fleet.ids) {
     await until(`${what}: ${id} starts`, async () => {
@@ -172,5 +124,5 @@ async function agree(fleet: Fleet, what: string): Promise<void> {
     expect(rows.every((ids) => ids.length === 1)).toBe(true);
     return rows.flat().length === engineEntries(fleet.server, "snapshots").length;
   });
-  await until(`${what}: no trash`, () => engineEntries(fleet.server, "trash").length === 0, 60_000);
+  await trashIsEmpty(fleet.server);
 }

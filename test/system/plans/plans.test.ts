@@ -1,16 +1,12 @@
 /** Plans of real sandboxes, to the byte: what a failed commit leaves, and what a rollback brings back. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import fc from "fast-check";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
 import type { BerthError } from "../../../src/protocol/errors.ts";
 import type { Commit } from "../../../src/protocol/plan.ts";
 import { until } from "../../until.ts";
+import { Restarts } from "../file-server.ts";
 import { type Deed, deed, doAll, post, runPython, treeSnapshot } from "../files/workspace.ts";
-import { alive, processesNaming } from "../processes.ts";
 import { isFull } from "../runs/runs.ts";
-import { type Server, startServer } from "../server.ts";
 import { Fleet, resumeAllCopies, resumeCopy, stopCopyOf } from "./plan-fleet.ts";
 
 const members = 8;
@@ -25,27 +21,17 @@ import shutil
 shutil.rmtree("/workspace/ballast", ignore_errors=True)
 `;
 
-const data = mkdtempSync(join(tmpdir(), "berth-plans-"));
-let server: Server;
+const servers = new Restarts();
+let server = await servers.start();
 let fleet: Fleet;
 let seed = 1;
-
-beforeAll(async () => {
-  server = await startServer({ data });
-});
 
 afterEach(async () => {
   resumeAllCopies();
   await fleet.end();
 });
 
-afterAll(async () => {
-  const tree = server.processes();
-  await server[Symbol.asyncDispose]();
-  rmSync(data, { recursive: true, force: true });
-  expect(alive(tree)).toEqual([]);
-  expect(processesNaming(data)).toEqual([]);
-});
+afterAll(() => servers.stop(server));
 
 /** Random work, and one file that was not there. */
 async function work(index: number): Promise<void> {
@@ -194,9 +180,7 @@ describe("a plan of eight real sandboxes", () => {
     },
   );
 
-  it("[PL101] a commit lists what was added, modified and deleted in each member, also when it is read after a restart of the server", {
-    timeout: 120_000,
-  }, async () => {
+  it("[PL101] a commit lists what was added, modified and deleted in each member, also when it is read after a restart of the server", async () => {
     fleet = await Fleet.of(server, "named", 3);
     const setUp = `mkdir -p a/empty a/full; for n in 1 2 3; do echo $n > a/full/$n; done; ln -s full a/link`;
     for (const id of fleet.ids) expect((await server.exec(id, setUp)).body.exitCode).toBe(0);
@@ -229,10 +213,8 @@ describe("a plan of eight real sandboxes", () => {
     const later = async () => [await fleet.plan.commitOf(1), await fleet.plan.commitOf(2)];
     expect(await later()).toEqual([first, two]);
     const trees = await fleet.seen();
-    const tree = server.processes();
-    await server.stop();
-    expect(alive(tree)).toEqual([]);
-    server = await startServer({ data });
+    await servers.stop(server);
+    server = await servers.start();
     fleet.server = server;
     expect(await later()).toEqual([first, two]);
     expect(await fleet.plan.commitOf(3)).toMatchObject({ outcome: "aborted" });

@@ -1,13 +1,12 @@
 /**
  * Sends many commands at once to one sandbox, round after round: each appends its own word to a file once and prints it.
  */
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { until } from "../../until.ts";
 import type { Answer, RunningServer } from "../server.ts";
-import { agentOf } from "./runs.ts";
+import { connectionsOf } from "../sockets.ts";
 
 /** Only a hang meets it. */
 const answerMs = 90_000;
@@ -15,8 +14,6 @@ const answerMs = 90_000;
 const longCharacters = 200_000;
 const longerMs = limits.execHeartbeatAfterMs + 500;
 const wide = 16;
-/** How the kernel's tables write it. */
-const established = "01";
 
 type Made = { command: string; stdout: string };
 /** Makes a command that appends the word and prints it. */
@@ -177,25 +174,8 @@ export class Bursts {
     expect(answered.filter((word) => !ran.has(word))).toEqual([]);
   }
 
-  /** Connections by which somebody reaches its agent, the line included. */
+  /** Connections of its agent, the channel included. */
   connections(): number {
-    const agent = agentOf(this.#server, this.id);
-    const inodes = new Set(readdirSync(`/proc/${agent}/fd`).flatMap((fd) => socketOf(agent, fd)));
-    const rows = ["tcp", "tcp6"].flatMap((table) =>
-      readFileSync(`/proc/net/${table}`, "utf8").split("\n").slice(1),
-    );
-    return rows.filter((row) => {
-      const [, , , state, , , , , , inode = ""] = row.trim().split(/\s+/);
-      return state === established && inodes.has(inode);
-    }).length;
-  }
-}
-
-function socketOf(pid: number, fd: string): string[] {
-  try {
-    return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.slice(1) ?? [];
-  } catch {
-    // It was closed while we looked.
-    return [];
+    return connectionsOf(this.#server.agentOf(this.id).pid);
   }
 }

@@ -1,11 +1,13 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { treeOf } from "../../bench/processes.ts";
 import { until } from "../../until.ts";
+import { Restarts, startFileServer } from "../file-server.ts";
 import { alive } from "../processes.ts";
-import { type Server, startServer } from "../server.ts";
+import type { Server } from "../server.ts";
 import { Bursts, short, slow, underLease } from "./bursts.ts";
-import { agentOf } from "./runs.ts";
+
+vi.setConfig({ testTimeout: 240_000 });
 
 const wide = 16;
 /** The line, and what carries answers that are long or come late, and those of the first commands. */
@@ -15,7 +17,6 @@ const stoppedMs = 4_000;
 const quietMs = 2_500;
 /** No channel is opened for commands that are this far apart. */
 const apartMs = 500;
-const timeout = 240_000;
 /** A life that ends under a call: nobody knows what that did. */
 const cutOff = ["ran", "operation_interrupted"];
 const waiting = { "berth-wait-ms": "20000" };
@@ -43,7 +44,7 @@ const odd: [what: string, call: Record<string, unknown>][] = [
 ];
 
 function nothingRuns(server: Server, { id }: Bursts): Promise<void> {
-  return until("nothing runs any more", () => treeOf(agentOf(server, id)).length === 1);
+  return until("nothing runs any more", () => treeOf(server.agentOf(id).pid).length === 1);
 }
 
 /** Each has ended as it may, and nothing is left. */
@@ -59,13 +60,10 @@ function expectEnds(bursts: Bursts, allowed: string[]): void {
   expect(Object.keys(ends).filter((end) => !allowed.includes(end))).toEqual([]);
 }
 
+const server = await startFileServer();
+
 describe("commands in quick succession", () => {
-  let server: Server;
   let bursts: Bursts;
-  beforeAll(async () => {
-    server = await startServer();
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
 
   const done = async (method: string, tail: string, body?: unknown, headers = {}) => {
     const answer = await bursts.call(method, tail, body, headers);
@@ -73,9 +71,7 @@ describe("commands in quick succession", () => {
     return answer.body;
   };
 
-  it("[M6] share one connection, short, slow and long ones mixed, and each gets its own response", {
-    timeout,
-  }, async () => {
+  it("[M6] share one connection, short, slow and long ones mixed, and each gets its own response", async () => {
     bursts = await Bursts.in(server);
     let most = 0;
     await bursts.while(async () => {
@@ -89,13 +85,11 @@ describe("commands in quick succession", () => {
     await settled(server, bursts, ["ran"]);
   });
 
-  it("[M6] across repeated kills of the agent each gets a response or is reported as interrupted, and none runs twice", {
-    timeout,
-  }, async () => {
+  it("[M6] across repeated kills of the agent each gets a response or is reported as interrupted, and none runs twice", async () => {
     bursts = await Bursts.in(server);
     await bursts.while(async () => {
       for (let n = 0; n < 3; n += 1) {
-        process.kill(agentOf(server, bursts.id), "SIGKILL");
+        process.kill(server.agentOf(bursts.id).pid, "SIGKILL");
         await bursts.more(wide * 3);
       }
     });
@@ -104,13 +98,10 @@ describe("commands in quick succession", () => {
   });
 
   it.each([
-    ["agent", () => agentOf(server, bursts.id)],
-    ["Worker", () => server.processOf("workerd serve").pid],
+    ["agent", () => server.agentOf(bursts.id).pid],
+    ["Worker", () => server.workerd.pid],
   ] as const)(
     "[M6] while the %s is stopped for some seconds all wait, and then get a response",
-    {
-      timeout,
-    },
     async (_, pidOf) => {
       bursts = await Bursts.in(server);
       await bursts.while(async () => {
@@ -127,9 +118,7 @@ describe("commands in quick succession", () => {
     },
   );
 
-  it("[M6] across pause, checkpoint and restore none runs twice, and later ones succeed", {
-    timeout,
-  }, async () => {
+  it("[M6] across pause, checkpoint and restore none runs twice, and later ones succeed", async () => {
     bursts = await Bursts.in(server);
     const refused = ["lease_pending", "lease_held"];
     await bursts.while(async () => {
@@ -155,22 +144,18 @@ describe("commands in quick succession", () => {
     await nothingRuns(server, bursts);
   });
 
-  it("[M6] when the sandbox is destroyed each ends, and nothing is left", { timeout }, async () => {
+  it("[M6] when the sandbox is destroyed each ends, and nothing is left", async () => {
     bursts = await Bursts.in(server);
-    const pid = agentOf(server, bursts.id);
-    const agent = server.processes().filter((process) => process.pid === pid);
-    expect(alive(agent)).toHaveLength(1);
+    const agent = server.agentOf(bursts.id);
     await bursts.while(async () => {
       await done("DELETE", "?force=true");
       await until("all have ended", () => (bursts.ends().sandbox_destroyed ?? 0) >= wide);
     });
     expectEnds(bursts, [...cutOff, "sandbox_destroyed"]);
-    await until("its agent is gone", () => alive(agent).length === 0);
+    await until("its agent is gone", () => alive([agent]).length === 0);
   });
 
-  it("[M6] commands whose callers disconnect end, and all others get a response", {
-    timeout,
-  }, async () => {
+  it("[M6] commands whose callers disconnect end, and all others get a response", async () => {
     bursts = await Bursts.in(server);
     const leaving = new AbortController();
     const endless = (word: string) => ({ command: `echo ${word} >> ran; sleep 600`, stdout: "" });
@@ -180,7 +165,7 @@ describe("commands in quick succession", () => {
       await bursts.exec(slow);
       const soon = bursts.exec(endless, leaving.signal);
       await bursts.more(wide);
-      expect(treeOf(agentOf(server, bursts.id)).length).toBeGreaterThan(5);
+      expect(treeOf(server.agentOf(bursts.id).pid).length).toBeGreaterThan(5);
       leaving.abort();
       const ends = (await Promise.all([...abandoned, soon])).map(({ end }) => end);
       expect(ends).toEqual(Array.from({ length: 5 }, () => "cut"));
@@ -190,9 +175,7 @@ describe("commands in quick succession", () => {
     await settled(server, bursts, ["ran", "cut"]);
   });
 
-  it("[M7] end with their lease when it is broken, and nothing of them runs once the next holder has it", {
-    timeout,
-  }, async () => {
+  it("[M7] end with their lease when it is broken, and nothing of them runs once the next holder has it", async () => {
     bursts = await Bursts.in(server);
     const lease = await done("POST", "/lease", { holder: "first", ttlMs: 60_000 });
     bursts.hold(lease.token);
@@ -212,9 +195,7 @@ describe("commands in quick succession", () => {
     await settled(server, bursts, [...cutOff, "lease_lost"]);
   });
 
-  it("[M9] get the same response as a single command, whatever their input and output", {
-    timeout,
-  }, async () => {
+  it("[M9] get the same response as a single command, whatever their input and output", async () => {
     bursts = await Bursts.in(server);
     const answered = async (call: Record<string, unknown>) => {
       const { status, body } = await bursts.call("POST", "/exec", call);
@@ -235,9 +216,7 @@ describe("commands in quick succession", () => {
     await nothingRuns(server, bursts);
   });
 
-  it("[M8] soon after the last one the channel is closed, and only reusable HTTP connections stay", {
-    timeout,
-  }, async () => {
+  it("[M8] soon after the last one the channel is closed, and only reusable HTTP connections stay", async () => {
     bursts = await Bursts.in(server);
     const lost = async () => {
       const before = bursts.connections();
@@ -260,31 +239,23 @@ describe("commands in quick succession", () => {
 });
 
 describe("commands in quick succession, with kill -9 of the Worker", () => {
-  it("[M6] repeated kills: none runs twice, every acknowledged one ran, and later ones succeed", {
-    timeout,
-  }, async () => {
-    await using first = await startServer();
-    const bursts = await Bursts.in(first);
-    let server: Server = first;
-    try {
-      for (let round = 0; round < 3; round += 1) {
-        const tree = server.processes();
-        await bursts.while(async () => {
-          process.kill(server.processOf("workerd serve").pid, "SIGKILL");
-          await server.ended();
-        });
-        expect(bursts.ends().cut).toBeGreaterThan(round);
-        if (server !== first) await server[Symbol.asyncDispose]();
-        server = await startServer({ data: first.data });
-        expect(alive(tree)).toEqual([]);
-        bursts.backOn(server);
-        // Who was lost often is only started by who says so.
-        await bursts.exec(short);
-        expect((await bursts.call("POST", "/start")).body).toMatchObject({ state: "running" });
-      }
-      await settled(server, bursts, [...cutOff, "cut", "not_running"]);
-    } finally {
-      if (server !== first) await server[Symbol.asyncDispose]();
+  const servers = new Restarts();
+
+  it("[M6] repeated kills: none runs twice, every acknowledged one ran, and later ones succeed", async () => {
+    let current = await servers.start();
+    const bursts = await Bursts.in(current);
+    for (let round = 0; round < 3; round += 1) {
+      let next = current;
+      await bursts.while(async () => {
+        next = await servers.kill(current, "workerd");
+      });
+      expect(bursts.ends().cut).toBeGreaterThan(round);
+      current = next;
+      bursts.backOn(current);
+      // A container that was lost often is only started on request.
+      await bursts.exec(short);
+      expect((await bursts.call("POST", "/start")).body).toMatchObject({ state: "running" });
     }
+    await settled(current, bursts, [...cutOff, "cut", "not_running"]);
   });
 });

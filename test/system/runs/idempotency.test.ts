@@ -1,11 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type Random, randomOf } from "../../linearizability/history.ts";
 import { until } from "../../until.ts";
-import { alive, processesNaming } from "../processes.ts";
-import { type Server, startServer } from "../server.ts";
+import { Restarts } from "../file-server.ts";
+import type { Server } from "../server.ts";
 import { killRounds } from "./rounds.ts";
 
 const callers = 8;
@@ -36,31 +33,13 @@ async function exec(
 const codeOf = ({ text }: ExecResponse): string | undefined =>
   (JSON.parse(text) as { error?: { code: string } }).error?.code;
 
-async function stopAndLook(server: Server, data: string): Promise<void> {
-  const tree = server.processes();
-  await server.stop();
-  await until("every process is gone", () => alive(tree).length === 0);
-  expect(processesNaming(data)).toEqual([]);
-  expect(readFileSync("/proc/mounts", "utf8")).not.toContain(data);
-}
-
 describe("calls with a key and kill -9 of the whole server", () => {
-  const data = mkdtempSync(join(tmpdir(), "berth-idempotency-"));
-  let started: Server | undefined;
-  afterAll(async () => {
-    await started?.[Symbol.asyncDispose]();
-    rmSync(data, { recursive: true, force: true });
-  });
-  /** A test that fails before its end must not leave a server behind either. */
-  const start = async () => {
-    started = await startServer({ data });
-    return started;
-  };
+  const servers = new Restarts();
 
   it("[K17] repeated across kills, no command runs twice, and every acknowledged one ran", {
     timeout: 600_000,
   }, async () => {
-    let server = await start();
+    let server = await servers.start();
     const id = await server.create();
     const codes = new Map<string, number>();
     const note = (what: string) => codes.set(what, (codes.get(what) ?? 0) + 1);
@@ -93,17 +72,8 @@ describe("calls with a key and kill -9 of the whole server", () => {
       working.catch(() => undefined);
       await until("calls are under way", () => known.size >= killAt && open.size > known.size);
       killed = true;
-      const tree = server.processes();
-      const parts = [
-        server.launcher,
-        server.processOf("workerd serve"),
-        server.processOf("container/engine/main.ts"),
-      ];
-      for (const { pid } of parts) process.kill(pid, "SIGKILL");
+      server = await servers.kill(server, "server");
       await working;
-      await server.ended();
-      server = await start();
-      expect(alive(tree)).toEqual([]);
 
       // The first call finds the loss; a container that was lost too often is only started by who says so.
       await exec(server, id, undefined, "true");
@@ -143,25 +113,15 @@ describe("calls with a key and kill -9 of the whole server", () => {
     expect(codes.get("answered: result_gone") ?? 0).toBeGreaterThan(killRounds);
     expect(codes.get("unanswered: operation_interrupted") ?? 0).toBeGreaterThan(killRounds);
     console.log(JSON.stringify(Object.fromEntries(codes)));
-    await stopAndLook(server, data);
+    await servers.stop(server);
   });
 });
 
 describe("a caller that disconnects", () => {
-  const data = mkdtempSync(join(tmpdir(), "berth-gone-"));
-  let started: Server | undefined;
-  afterAll(async () => {
-    await started?.[Symbol.asyncDispose]();
-    rmSync(data, { recursive: true, force: true });
-  });
-  /** A test that fails before its end must not leave a server behind either. */
-  const start = async () => {
-    started = await startServer({ data });
-    return started;
-  };
+  const servers = new Restarts();
 
   it("[K18] leaves a command with a key running, which counts as in flight until its end; one without a key ends", async () => {
-    const server = await start();
+    const server = await servers.start();
     const id = await server.create();
     const command = (name: string) =>
       `echo $$ > ${name}; until [ -e end ]; do sleep 0.05; done; echo it`;
@@ -201,6 +161,6 @@ describe("a caller that disconnects", () => {
     expect((await exec(server, id, "kept", command("kept"))).text).toBe(answer.text);
     const granted = await server.call("POST", path, { holder: "next", waitMs: 10_000 });
     expect(granted.status).toBe(201);
-    await stopAndLook(server, data);
+    await servers.stop(server);
   });
 });

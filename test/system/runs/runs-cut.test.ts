@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import type { Viewer } from "../../agent/terminals/terminal-socket.ts";
 import { randomOf } from "../../linearizability/history.ts";
 import { until } from "../../until.ts";
-import { Viewer } from "../browser/viewer.ts";
-import { type SharedServer, useSharedServer } from "../shared-server.ts";
-import { digestOf, isFull, Runs, readUntilCut } from "./runs.ts";
+import { sharedServerOfFile } from "../shared-server.ts";
+import { digestOf, isFull, openViewer, Runs, readUntilCut } from "./runs.ts";
+
+vi.setConfig({ testTimeout: 300_000 });
 
 const MB = 1_000_000;
 const bytes = (isFull ? 100 : 40) * MB;
@@ -13,20 +15,12 @@ const cutsMin = 20;
 /** By bytes too: a fast machine would be at the end before it was cut often. */
 const uncutBytesMax = bytes / 25;
 
-describe("readers that are cut off at random", () => {
-  let server: SharedServer;
-  let runs: Runs;
-  let expected: string;
-  beforeAll(async () => {
-    server = await useSharedServer();
-    runs = await Runs.in(server);
-    expected = await digestOf(printed);
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
+const server = await sharedServerOfFile();
+const runs = await Runs.in(server);
+const expected = await digestOf(printed);
 
-  it("[M2] a follower of a process that waits for its readers, cut off about every 50 ms, reads the same as one that is not", {
-    timeout: 300_000,
-  }, async () => {
+describe("readers that are cut off at random", () => {
+  it("[M2] a follower of a process that waits for its readers, cut off about every 50 ms, reads the same as one that is not", async () => {
     const expectedHash = createHash("sha256");
     const uncut = await runs.start({ command: printed, onFull: "block" });
     const read = { bytes: bytes * 2, ms: 200_000 };
@@ -64,9 +58,7 @@ describe("readers that are cut off at random", () => {
     console.log(JSON.stringify({ cuts, refusals }));
   });
 
-  it("[M3] a viewer of a terminal that is cut off and comes back with `after` sees every byte once, and the exit", {
-    timeout: 300_000,
-  }, async () => {
+  it("[M3] a viewer of a terminal that is cut off and comes back with `after` sees every byte once, and the exit", async () => {
     const random = randomOf(9);
     const hash = createHash("sha256");
     const wait = "head -c 1 >/dev/null";
@@ -74,7 +66,7 @@ describe("readers that are cut off at random", () => {
     const { status } = await runs.call("POST", "terminals", { id: "cut", argv });
     expect(status).toBe(201);
     const path = `${runs.id}/terminals/cut`;
-    let viewer = await Viewer.open(server, path, { after: 0 });
+    let viewer = await openViewer(server, path, { after: 0 });
     const begin = "up\n".length;
     await until("it is up", () => viewer.offset >= begin);
     viewer.type("x");
@@ -88,9 +80,9 @@ describe("readers that are cut off at random", () => {
         offset += some.length;
         if (offset > limit && offset < begin + bytes) from.cut();
       };
-      viewer = await Viewer.open(server, path, { after: offset, take });
+      viewer = await openViewer(server, path, { after: offset, take });
       const timer = setTimeout(() => viewer.cut(), 10 + random(90));
-      const isOver = () => viewer.isCut || offset >= begin + bytes;
+      const isOver = () => viewer.closed !== undefined || offset >= begin + bytes;
       await until("it is cut off", isOver, 60_000);
       clearTimeout(timer);
       expect(viewer.frames.map(({ type }) => type)).toEqual(
@@ -102,11 +94,11 @@ describe("readers that are cut off at random", () => {
     expect(cuts).toBeGreaterThan(cutsMin);
     expect(offset).toBe(begin + bytes);
     expect(hash.digest("hex")).toBe(expected);
-    viewer = await Viewer.open(server, path, { after: offset });
+    viewer = await openViewer(server, path, { after: offset });
     viewer.type("x");
     await until("it has exited", () => viewer.closed !== undefined);
     expect(viewer.frames.at(-1)).toEqual({ type: "exit", exitCode: 5, signal: null });
-    expect(viewer.closed).toBe(1000);
+    expect(viewer.closed?.code).toBe(1000);
     expect((await runs.call("GET", "terminals")).body.terminals).toEqual([]);
     console.log(JSON.stringify({ cuts }));
   });

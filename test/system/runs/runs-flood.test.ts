@@ -1,9 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { until } from "../../until.ts";
-import { Viewer } from "../browser/viewer.ts";
-import { type SharedServer, useSharedServer } from "../shared-server.ts";
-import { privateMiB, Runs } from "./runs.ts";
+import { sharedServerOfFile } from "../shared-server.ts";
+import { openViewer, privateMiB, Runs } from "./runs.ts";
 
 /** How long the flood lasts; a person may ask for more. */
 const floodMs = Number(process.env.FLOOD_MS ?? 4_000);
@@ -12,25 +11,20 @@ const keyEveryMs = 100;
 const echoMs = 20_000;
 const grownMiBMax = 64;
 
-describe("a flood of output with stuck viewers", () => {
-  let server: SharedServer;
-  let runs: Runs;
-  beforeAll(async () => {
-    server = await useSharedServer();
-    runs = await Runs.in(server);
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
+const server = await sharedServerOfFile();
+const runs = await Runs.in(server);
 
+describe("a flood of output with stuck viewers", () => {
   it("[M5] with `yes` in a terminal and one stuck viewer in each protocol, another viewer still sees each of its keys echoed", {
     timeout: floodMs * 4 + 120_000,
   }, async () => {
     await runs.call("POST", "terminals", { id: "flood", argv: ["sh", "-c", "read _; exec yes"] });
     const path = `${runs.id}/terminals/flood`;
     const stuck = [
-      await Viewer.open(server, path),
-      await Viewer.open(server, path, { framed: false }),
+      await openViewer(server, path),
+      await openViewer(server, path, { framed: false }),
     ];
-    for (const other of stuck) other.standStill();
+    for (const other of stuck) other.pause();
     let echoed = 0;
     let seen = 0;
     const take = (bytes: Buffer) => {
@@ -38,10 +32,10 @@ describe("a flood of output with stuck viewers", () => {
       for (let index = bytes.indexOf("x"); index >= 0; index = bytes.indexOf("x", index + 1))
         echoed += 1;
     };
-    const viewer = await Viewer.open(server, path, { take });
+    const viewer = await openViewer(server, path, { take });
     viewer.type("\n");
     await until("the flood runs", () => seen > 4 * 1024 * 1024);
-    const { pid } = server.processOf("workerd serve");
+    const { pid } = server.workerd;
     const before = { agent: privateMiB(runs.agent), workerd: privateMiB(pid), seen };
 
     const times: number[] = [];
@@ -66,7 +60,7 @@ describe("a flood of output with stuck viewers", () => {
     console.log(JSON.stringify({ keys: times.length, middle, worst, MB, grown }));
     expect(times.length).toBeGreaterThan(5);
     // They were stuck, and it was a flood.
-    for (const other of stuck) expect(other.bytesRead).toBeLessThan(seen / 4);
+    for (const other of stuck) expect(other.size).toBeLessThan(seen / 4);
     expect(MB).toBeGreaterThan(1);
     expect(grown.agent).toBeLessThan(grownMiBMax);
     // If it kept what they do not read, it would grow by twice the flood; when it collects garbage is its own choice.

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import type { Viewer } from "../../agent/terminals/terminal-socket.ts";
 import { type Random, randomOf } from "../../linearizability/history.ts";
-import { Viewer } from "../browser/viewer.ts";
-import { type SharedServer, useSharedServer } from "../shared-server.ts";
-import { type Held, isFull, Runs } from "./runs.ts";
+import { sharedServerOfFile } from "../shared-server.ts";
+import { type Held, isFull, openViewer, Runs } from "./runs.ts";
 
 const wide = 16;
 const settleMs = 120_000;
@@ -17,21 +17,17 @@ const processBytes = 20 * 1024 * 1024;
 
 type Amount = typeof all;
 
-describe("resources of the agent", () => {
-  let server: SharedServer;
-  beforeAll(async () => {
-    server = await useSharedServer();
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
+const server = await sharedServerOfFile();
 
+describe("resources of the agent", () => {
   it("[M1] commands, processes of 20 MB of output and terminals in any order leave the agent's memory, processes, PTYs and descriptors as they were", {
     timeout: 600_000,
   }, async () => {
     const runs = await Runs.in(server);
-    await mixed(server, runs, warm, randomOf(1));
+    await mixed(runs, warm, randomOf(1));
     const before = await runs.still(settleMs);
     const random = randomOf(20);
-    const most = await mixed(server, runs, all, random);
+    const most = await mixed(runs, all, random);
     // It was not for nothing.
     expect(most.processes).toBeGreaterThan(before.processes + 4);
     expect(most.ptys).toBeGreaterThan(4);
@@ -44,7 +40,7 @@ describe("resources of the agent", () => {
 });
 
 /** Shuffled, some at once; answers the most that was held at any look. */
-async function mixed(server: SharedServer, runs: Runs, amount: Amount, random: Random) {
+async function mixed(runs: Runs, amount: Amount, random: Random) {
   const open: Terminal[] = [];
   let made = 0;
   const kinds = {
@@ -61,7 +57,7 @@ async function mixed(server: SharedServer, runs: Runs, amount: Amount, random: R
     },
     open: async () => {
       made += 1;
-      open.push(await opened(server, runs, `t${random(1e9)}-${made}`, made % 2 === 0));
+      open.push(await opened(runs, `t${random(1e9)}-${made}`, made % 2 === 0));
     },
     close: async () => {
       const [one] = open.splice(random(open.length), 1);
@@ -98,16 +94,11 @@ async function mixed(server: SharedServer, runs: Runs, amount: Amount, random: R
 type Terminal = { id: string; viewer: Viewer | undefined };
 
 /** With a viewer from its first byte on: nobody has to draw anything. */
-async function opened(
-  server: SharedServer,
-  runs: Runs,
-  id: string,
-  seen: boolean,
-): Promise<Terminal> {
+async function opened(runs: Runs, id: string, seen: boolean): Promise<Terminal> {
   const { status } = await runs.call("POST", "terminals", { id, argv: ["sh"] });
   expect(status).toBe(201);
   if (!seen) return { id, viewer: undefined };
-  const viewer = await Viewer.open(server, `${runs.id}/terminals/${id}`, { after: 0 });
+  const viewer = await openViewer(server, `${runs.id}/terminals/${id}`, { after: 0 });
   viewer.type("seq 1 20000\n");
   return { id, viewer };
 }

@@ -1,23 +1,18 @@
 import { setImmediate as turn } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { randomOf } from "../../linearizability/history.ts";
 import { until } from "../../until.ts";
 import type { Answer } from "../server.ts";
-import { type SharedServer, useSharedServer } from "../shared-server.ts";
+import { sharedServerOfFile } from "../shared-server.ts";
 import { Runs } from "./runs.ts";
 
 const many = 200;
 const looksMin = 10;
 
-describe("concurrent calls for the same id", () => {
-  let server: SharedServer;
-  let runs: Runs;
-  beforeAll(async () => {
-    server = await useSharedServer();
-    runs = await Runs.in(server);
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
+const server = await sharedServerOfFile();
+const runs = await Runs.in(server);
 
+describe("concurrent calls for the same id", () => {
   /** Samples while the work runs, and then until there are enough samples: the maximum ever seen, and the first results. */
   async function most<T>(
     work: () => Promise<T>,

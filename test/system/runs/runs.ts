@@ -5,24 +5,14 @@
 import { spawn } from "node:child_process";
 import { createHash, type Hash } from "node:crypto";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { join } from "node:path";
 import { expect } from "vitest";
 import type { Process, ProcessInput } from "../../../src/protocol/process.ts";
+import { Viewer, type ViewerOptions } from "../../agent/terminals/terminal-socket.ts";
 import { nameOf, privateBytes, treeOf } from "../../bench/processes.ts";
 import { until } from "../../until.ts";
 import type { Answer, RunningServer } from "../server.ts";
 
 export type Held = { descriptors: number; ptys: number; processes: number; memoryMiB: number };
-
-/** The agent of the current incarnation. */
-export function agentOf({ data }: RunningServer, id: string): number {
-  const note = JSON.parse(readFileSync(join(data, "engine/live", id), "utf8")) as {
-    outer: { pid: number };
-  };
-  const [, agent] = treeOf(note.outer.pid);
-  if (agent === undefined) throw new Error(`sandbox ${id} has no agent`);
-  return agent;
-}
 
 /** As many and as large as the rules promise; else as much as shows the same in half a minute. */
 export const isFull = process.env.RUNS_FULL === "1";
@@ -43,7 +33,7 @@ export class Runs {
   private constructor(server: RunningServer, id: string) {
     this.#server = server;
     this.id = id;
-    this.agent = agentOf(server, id);
+    this.agent = server.agentOf(id).pid;
   }
 
   call(method: string, path: string, body?: unknown): Promise<Answer> {
@@ -153,6 +143,16 @@ export class Runs {
 /** What is its own alone. */
 export function privateMiB(pid: number): number {
   return Math.round((privateBytes(pid) / 1024 / 1024) * 10) / 10;
+}
+
+/** Views a terminal of a sandbox of this server: `path` is `<sandbox>/terminals/<terminal>`. */
+export function openViewer(
+  { url, key }: RunningServer,
+  path: string,
+  options: ViewerOptions = {},
+): Promise<Viewer> {
+  const address = `${url.replace("http", "ws")}/v1/sandboxes/${path}`;
+  return Viewer.openAt(address, { authorization: `Bearer ${key}` }, options);
 }
 
 export type Cut = { bytes: number; ms: number };

@@ -1,18 +1,13 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { until } from "../../until.ts";
-import { alive, type ProcessInfo, processesNaming } from "../processes.ts";
+import { expectNothingLeft, killParts } from "../file-server.ts";
+import { alive, type ProcessInfo } from "../processes.ts";
 import { type Server, startServer } from "../server.ts";
-
-const folders: string[] = [];
 
 /** A server that has a sandbox in which a command runs, and all of its processes. */
 async function busyServer(): Promise<{ server: Server; tree: ProcessInfo[]; id: string }> {
-  const data = mkdtempSync(join(tmpdir(), "berth-end-"));
-  folders.push(data);
-  const server = await startServer({ data });
+  const server = await startServer();
+  onTestFinished(() => server[Symbol.asyncDispose]());
   const id = await server.create();
   void server.exec(id, "setsid sleep 4242 & sleep 4243").catch(() => undefined);
   const commands = () => server.processes().map(({ command }) => command);
@@ -27,16 +22,19 @@ async function busyServer(): Promise<{ server: Server; tree: ProcessInfo[]; id: 
 }
 
 async function nothingIsLeft(server: Server, tree: ProcessInfo[]): Promise<void> {
-  await until("every process is gone", () => alive(tree).length === 0).catch(() => {});
-  expect(alive(tree)).toEqual([]);
-  expect(processesNaming(server.data)).toEqual([]);
-  expect(readFileSync("/proc/mounts", "utf8")).not.toContain(server.data);
+  await expectNothingLeft(server, tree);
   await expect(fetch(`${server.url}/health`)).rejects.toThrow();
 }
 
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
+/** The next server with the same data has the sandbox, and leaves nothing behind either. */
+async function expectNextServes(server: Server, tree: ProcessInfo[], id: string): Promise<void> {
+  const next = await startServer({ data: server.data });
+  expect(alive(tree)).toEqual([]);
+  expect((await next.exec(id, "echo back")).body).toMatchObject({ stdout: "back\n" });
+  const after = next.processes();
+  await next.stop();
+  await nothingIsLeft(next, after);
+}
 
 describe("the end of npm start", () => {
   it("[O7] Ctrl-C at the terminal ends every process and exits with 0", async () => {
@@ -82,33 +80,19 @@ describe("the end of npm start", () => {
     process.kill(server.launcher.pid, "SIGKILL");
     await server.ended();
     await nothingIsLeft(server, tree);
-    const next = await startServer({ data: server.data });
-    expect((await next.exec(id, "echo back")).body).toMatchObject({ stdout: "back\n" });
-    const after = next.processes();
-    await next.stop();
-    await nothingIsLeft(next, after);
+    await expectNextServes(server, tree, id);
   });
 
   it("[O8] kill -9 of launcher, workerd and engine at once leaves nothing after the next start", async () => {
     const { server, tree, id } = await busyServer();
-    const victims = [
-      server.launcher,
-      server.processOf("workerd serve"),
-      server.processOf("container/engine/main.ts"),
-    ];
-    for (const { pid } of victims) process.kill(pid, "SIGKILL");
+    killParts(server, "server");
     await server.ended();
-    const next = await startServer({ data: server.data });
-    expect(alive(tree)).toEqual([]);
-    expect((await next.exec(id, "echo back")).body).toMatchObject({ stdout: "back\n" });
-    const after = next.processes();
-    await next.stop();
-    await nothingIsLeft(next, after);
+    await expectNextServes(server, tree, id);
   });
 
   it("[O9] when workerd is killed, the rest ends too: one line says so, exit code 1", async () => {
     const { server, tree } = await busyServer();
-    process.kill(server.processOf("workerd serve").pid, "SIGKILL");
+    process.kill(server.workerd.pid, "SIGKILL");
     const { code, stderr } = await server.ended();
     expect(code).toBe(1);
     expect(stderr).toMatch(/^berth: workerd ended \(SIGKILL\)\. See .*workerd\.log\.$/m);

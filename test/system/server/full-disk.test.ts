@@ -49,8 +49,8 @@ describe.skipIf(process.getuid?.() !== 0)("a disk without room", () => {
       const id = await server.create();
       const path = `/v1/sandboxes/${id}`;
       await server.exec(id, "echo kept > file");
-      const engine = server.processOf("container/engine/main.ts");
-      const others = [server.launcher, server.processOf("workerd serve")];
+      const engine = server.engine;
+      const others = [server.launcher, server.workerd];
       const parts = [...others, engine];
       fill(join(disk, "fill"));
       const outcomes = [

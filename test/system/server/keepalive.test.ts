@@ -13,12 +13,12 @@ import {
   type SandboxServer,
   startServer as startSandboxServer,
 } from "../../agent/sandbox-server.ts";
-import { Viewer as AgentViewer } from "../../agent/terminals/terminal-socket.ts";
+import { Viewer } from "../../agent/terminals/terminal-socket.ts";
 import { endTerminal, openTerminal, script, terminalNow } from "../../agent/terminals/terminals.ts";
 import { until } from "../../until.ts";
 import { echoOf, open, serve, upgrade } from "../api/ports-server.ts";
-import { Viewer } from "../browser/viewer.ts";
 import { startFileServer } from "../file-server.ts";
+import { openViewer } from "../runs/runs.ts";
 
 const { socketTimeoutMs: socketSilenceMs, socketPingMs } = limits;
 /** Far beyond; only a hang gets there. */
@@ -65,11 +65,11 @@ describe.concurrent("keepalive of WebSockets, through the Worker", () => {
     mutePort.socket.on("close", () => {
       isMuteGone = true;
     });
-    const mute = await Viewer.open(server, `${id}/terminals/one`, { mute: true });
+    const mute = await openViewer(server, `${id}/terminals/one`, { mute: true });
     live.write(new TextEncoder().encode("go\n"));
 
     await Promise.all([
-      until("the mute viewer is closed", () => mute.isCut, closedWithinMs),
+      until("the mute viewer is closed", () => mute.closed !== undefined, closedWithinMs),
       until("the mute connection to the port is closed", () => isMuteGone, closedWithinMs),
       until("pings came", () => pings >= Math.ceil(socketSilenceMs / socketPingMs), closedWithinMs),
     ]);
@@ -109,7 +109,7 @@ describe.concurrent("keepalive of WebSockets, at the agent", () => {
     const work = (await (await agent.request("/v1/work")).json()) as { idleMs: number };
     return work.idleMs;
   };
-  const closedForSilence = async (viewer: AgentViewer) => {
+  const closedForSilence = async (viewer: Viewer) => {
     await until("the mute viewer is closed", () => viewer.closed !== undefined, closedWithinMs);
     // It was pinged as often as fits into its time, and got no close frame.
     expect(viewer.closed?.code).toBe(1006);
@@ -118,13 +118,13 @@ describe.concurrent("keepalive of WebSockets, at the agent", () => {
 
   it("[T19] a client that sends nothing for a minute is closed, even while it is sent output; one that answers pings stays", async () => {
     const mute = {
-      quiet: await AgentViewer.open(agent, "quiet", { mute: true }),
-      prints: await AgentViewer.open(agent, "prints", { mute: true, silent: true }),
-      plain: await AgentViewer.open(agent, "prints", { mute: true, framed: false }),
+      quiet: await Viewer.open(agent, "quiet", { mute: true }),
+      prints: await Viewer.open(agent, "prints", { mute: true, silent: true }),
+      plain: await Viewer.open(agent, "prints", { mute: true, framed: false }),
     };
     const alive = {
-      quiet: await AgentViewer.open(agent, "quiet", { silent: true }),
-      prints: await AgentViewer.open(agent, "prints", { silent: true, framed: false }),
+      quiet: await Viewer.open(agent, "quiet", { silent: true }),
+      prints: await Viewer.open(agent, "prints", { silent: true, framed: false }),
     };
     const portSocket = await openPortSocket(agent, server.port);
     expect([await viewers("quiet"), await viewers("prints")]).toEqual([2, 3]);
@@ -142,7 +142,7 @@ describe.concurrent("keepalive of WebSockets, at the agent", () => {
     expect(alive.quiet.frames.map(({ type }) => type)).toEqual(["ready"]);
     expect(alive.quiet.shown).toBe("");
 
-    const back = await AgentViewer.open(agent, "prints", { after: mute.prints.offset });
+    const back = await Viewer.open(agent, "prints", { after: mute.prints.offset });
     await back.frame("ready");
     expect(back.frames[0]).toMatchObject({ type: "ready", offset: mute.prints.offset });
     expect(await idleMs()).toBe(0);

@@ -7,7 +7,7 @@ import { until } from "../../until.ts";
 import type { Server } from "../server.ts";
 
 export type CallResponse = { status: number; body: Record<string, unknown> };
-type Held = { name: string; token: string; fence: number; used: boolean; letGo: boolean };
+type Held = { name: string; token: string; fence: number; used: boolean; releasing: boolean };
 
 const settled = ["running", "paused", "failed"];
 
@@ -30,10 +30,10 @@ export class KilledSandbox {
   granted(name: string, body: Record<string, unknown>): Held {
     const fence = Number(body.fence);
     expect(fence, "a fence only grows").toBeGreaterThan(this.fence);
-    if (this.breaks === 0) expect(this.held?.letGo ?? true, "at most one holder").toBe(true);
+    if (this.breaks === 0) expect(this.held?.releasing ?? true, "at most one holder").toBe(true);
     this.fence = fence;
     this.grants += 1;
-    this.held = { name, token: String(body.token), fence, used: false, letGo: false };
+    this.held = { name, token: String(body.token), fence, used: false, releasing: false };
     return this.held;
   }
 
@@ -69,7 +69,7 @@ export class KilledSandbox {
     const { body } = await ask(server, "GET", path);
     expect(Number(body.fence)).toBeGreaterThanOrEqual(this.fence);
     const { held, released } = this;
-    if (held !== undefined && !held.letGo && this.breaks === 0) {
+    if (held !== undefined && !held.releasing && this.breaks === 0) {
       const repeated = await ask(server, "POST", path, ticketOf(held.name));
       if (held.used) expect(body).toMatchObject({ state: "held", holder: held.name });
       const released = held.used ? [] : [410];

@@ -1,21 +1,17 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type Random, randomOf } from "../../linearizability/history.ts";
 import { until } from "../../until.ts";
-import { alive, processesNaming } from "../processes.ts";
+import { Restarts } from "../file-server.ts";
+import { alive } from "../processes.ts";
 import { killRounds } from "../runs/rounds.ts";
-import { type Server, startServer } from "../server.ts";
+import type { Server } from "../server.ts";
 import { ask, type CallResponse, KilledSandbox, ticketOf } from "./kill-sandbox.ts";
 
 const callers = 10;
 const callsEach = 20;
-const boxes = 4;
+const sandboxes = 4;
 
-const data = mkdtempSync(join(tmpdir(), "berth-kill-"));
-
-afterAll(() => rmSync(data, { recursive: true, force: true }));
+const servers = new Restarts();
 
 /** What this round's callers have sent and been answered. */
 type Round = {
@@ -66,8 +62,8 @@ async function caller(
     count.acknowledged = value;
     sandbox.version = Math.max(sandbox.version, Number(response.body.version));
   };
-  const lease = async (wish: number) => {
-    const who = `${name}-${round.number}-${wish}`;
+  const lease = async (n: number) => {
+    const who = `${name}-${round.number}-${n}`;
     const response = await call("acquire", "POST", "/lease", { ...ticketOf(who), waitMs: 300 });
     if (response?.status !== 201) return;
     const held = sandbox.granted(who, response.body);
@@ -75,7 +71,7 @@ async function caller(
     const ran = await call("leased exec", "POST", "/exec", { command: "true" }, headers);
     if (ran?.status === 200) held.used = true;
     if (round.killed) return;
-    held.letGo = true;
+    held.releasing = true;
     const released = await call("release", "DELETE", "/lease", undefined, headers);
     if (released?.status === 200) sandbox.wasReleased(held);
   };
@@ -88,7 +84,7 @@ async function caller(
     else if (turn < 9) {
       const what = random(2) === 0 ? "pause" : "start";
       await call(what, "POST", `/${what}`);
-    } else if (sandbox.breaks > 0 || random(4) > 0) await call("look", "GET", "/lease");
+    } else if (sandbox.breaks > 0 || random(4) > 0) await call("read", "GET", "/lease");
     else {
       sandbox.breaks += 1;
       await call("break", "DELETE", "/lease?break=true&reason=to+see+it");
@@ -96,22 +92,13 @@ async function caller(
   }
 }
 
-function partsOf(server: Server): number[] {
-  const parts = [
-    server.launcher,
-    server.processOf("workerd serve"),
-    server.processOf("container/engine/main.ts"),
-  ];
-  return parts.map(({ pid }) => pid);
-}
-
 describe("kill -9 of the whole server", () => {
   it("[Y31] repeated during two hundred mixed calls, undoes no acknowledged change and leaves nothing running", {
     timeout: 600_000,
   }, async () => {
-    let server = await startServer({ data });
+    let server = await servers.start();
     const all: KilledSandbox[] = [];
-    for (let n = 0; n < boxes; n++) {
+    for (let n = 0; n < sandboxes; n++) {
       const id = await server.create();
       expect((await server.exec(id, "echo kept > kept")).body).toMatchObject({ exitCode: 0 });
       all.push(new KilledSandbox(id));
@@ -121,10 +108,16 @@ describe("kill -9 of the whole server", () => {
     for (let number = 1; number <= killRounds; number++) {
       const random = randomOf(number);
       const round: Round = { number, sent: 0, answered: 0, killed: false, ok };
-      const parts = partsOf(server);
+      const parts = [server.launcher, server.workerd, server.engine].map(({ pid }) => pid);
       const killAt = 40 + random(110);
       const calls = Array.from({ length: callers }, (_, n) =>
-        caller(server, all[n % boxes] as KilledSandbox, `c${n}`, randomOf(number * 100 + n), round),
+        caller(
+          server,
+          all[n % sandboxes] as KilledSandbox,
+          `c${n}`,
+          randomOf(number * 100 + n),
+          round,
+        ),
       );
       const working = Promise.all(calls);
       working.catch(() => undefined);
@@ -141,30 +134,15 @@ describe("kill -9 of the whole server", () => {
       await working;
       unanswered += round.sent - round.answered;
       await server.ended();
-      server = await startServer({ data });
+      server = await servers.start();
       expect(alive(tree)).toEqual([]);
       await Promise.all(all.map((sandbox) => sandbox.check(server)));
     }
     // It was not for nothing: each kind of call has succeeded, and calls were cut off.
-    for (const what of [
-      "patch",
-      "acquire",
-      "leased exec",
-      "release",
-      "exec",
-      "pause",
-      "start",
-      "break",
-    ]) {
-      expect(ok.get(what) ?? 0, what).toBeGreaterThan(0);
-    }
+    const kinds = ["patch", "acquire", "leased exec", "release", "exec", "pause", "start", "break"];
+    for (const what of kinds) expect(ok.get(what) ?? 0, what).toBeGreaterThan(0);
     expect(unanswered).toBeGreaterThanOrEqual(killRounds);
     console.log(JSON.stringify({ ...Object.fromEntries(ok), unanswered }));
-
-    const tree = server.processes();
-    await server.stop();
-    await until("every process is gone", () => alive(tree).length === 0);
-    expect(processesNaming(data)).toEqual([]);
-    expect(readFileSync("/proc/mounts", "utf8")).not.toContain(data);
+    await servers.stop(server);
   });
 });

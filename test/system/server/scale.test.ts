@@ -81,7 +81,7 @@ async function inStreams<T>(count: number, work: (index: number) => Promise<T>):
 
 /** An object has files of its own, and while it is awake it holds them open. */
 function objectsOf(server: Server) {
-  const { pid } = server.processOf("workerd serve");
+  const { pid } = server.workerd;
   const folder = join(server.data, "objects");
   return {
     // The journal files come and go as an object wakes and sleeps.

@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { root } from "../../../container/launch/paths.js";
 import { until } from "../../until.ts";
+import { replaceEngine } from "../file-server.ts";
 import { alive } from "../processes.ts";
 import { startServer } from "../server.ts";
 
@@ -43,7 +44,6 @@ describe("npm start", () => {
     expect((await second.call("GET", `/v1/sandboxes/${id}`)).body).toMatchObject({ id });
     const read = await second.exec(id, "cat note a/b/c");
     expect(read.body).toMatchObject({ exitCode: 0, stdout: "kept\ndeep\n" });
-    await second.stop();
   });
 
   it("[O4] keeps its secrets out of arguments, logs and its config", async () => {
@@ -51,11 +51,8 @@ describe("npm start", () => {
     const id = await server.create();
     expect((await server.exec(id, "true")).body).toMatchObject({ exitCode: 0 });
     const secrets = [server.key, readFileSync(join(server.data, "secret"), "utf8").trim()];
-    const engine = server.processOf("container/engine/main.ts");
-    const environment = readFileSync(
-      `/proc/${server.processOf("workerd serve").pid}/environ`,
-      "utf8",
-    );
+    const { engine, workerd } = server;
+    const environment = readFileSync(`/proc/${workerd.pid}/environ`, "utf8");
     const engineSecret = /BERTH_ENGINE_SECRET=([^\0]+)/.exec(environment)?.[1] ?? "";
     expect(engineSecret.length).toBeGreaterThan(32);
     const visible = [
@@ -66,22 +63,14 @@ describe("npm start", () => {
     ].join("\n");
     expect(visible).toContain(engine.command);
     for (const secret of [...secrets, engineSecret]) expect(visible).not.toContain(secret);
-    await server.stop();
   });
 
   it("[O5] restarts a killed engine, and the sandboxes keep their files", async () => {
     await using server = await startServer();
     const id = await server.create();
     expect((await server.exec(id, "echo before > note")).body).toMatchObject({ exitCode: 0 });
-    const engine = server.processOf("container/engine/main.ts");
     const below = server.processes();
-    process.kill(engine.pid, "SIGKILL");
-    await until("the engine is another", () => {
-      const now = server
-        .processes()
-        .find(({ command }) => command.includes("container/engine/main.ts"));
-      return now !== undefined && now.pid !== engine.pid;
-    });
+    await replaceEngine(server);
     await until("the sandbox answers", async () => {
       const answer = await server.exec(id, "cat note");
       return answer.status === 200 && answer.body.stdout === "before\n";
@@ -89,7 +78,6 @@ describe("npm start", () => {
     const agents = below.filter(({ command }) => command.includes("berth-agent"));
     expect(agents.length).toBeGreaterThan(0);
     expect(alive(agents)).toEqual([]);
-    await server.stop();
   });
 
   it("[O6] lets only one server at a time use a data folder", async () => {
@@ -99,6 +87,5 @@ describe("npm start", () => {
     );
     expect((await server.call("GET", "/health")).status).toBe(200);
     expect(existsSync(join(server.data, "key"))).toBe(true);
-    await server.stop();
   });
 });

@@ -1,71 +1,109 @@
 /**
- * An HTTP server that responders each request as a test says, in order, and records what it received.
+ * An HTTP server that responds to each request as a test says, in order, and records what it received.
  */
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+import { onTestFinished } from "vitest";
+import {
+  type Berth,
+  type BerthError,
+  type Clock,
+  type ConnectOptions,
+  connect,
+  type SandboxHandle,
+} from "../../../src/client/index.ts";
 
-export type ReceivedRequest = {
-  method: string;
+export type Responder = (response: ServerResponse) => void;
+
+type ReceivedRequest = {
   path: string;
   headers: IncomingMessage["headers"];
   body: Buffer;
   /** Resolves when the caller's connection is closed. */
-  closed: Promise<void>;
+  closed: Promise<unknown>;
 };
 
-export type Responder = (
-  response: ServerResponse,
-  received: ReceivedRequest,
-) => void | Promise<void>;
+type ScriptedServer = { url: string; requests: ReceivedRequest[]; stop: () => void };
 
-export class ScriptedServer implements AsyncDisposable {
-  readonly requests: ReceivedRequest[] = [];
-  readonly #server: Server;
-  readonly #responders: Responder[];
-
-  private constructor(server: Server, responders: Responder[]) {
-    this.#server = server;
-    this.#responders = responders;
-  }
-
-  static async start(...responders: Responder[]): Promise<ScriptedServer> {
-    const http = createServer((request, response) => {
-      response.on("error", () => undefined);
-      void server.#handle(request, response).catch(() => response.destroy());
-    });
-    const server = new ScriptedServer(http, responders);
-    http.listen(0, "127.0.0.1");
-    await once(http, "listening");
-    return server;
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    const closed = new Promise<void>((resolve) => response.once("close", resolve));
+/** Runs until the test ends, or until it is stopped. */
+export async function startScriptedServer(...responders: Responder[]): Promise<ScriptedServer> {
+  const requests: ReceivedRequest[] = [];
+  const server = createServer(async (request, response) => {
+    response.on("error", () => undefined);
+    const { url: path = "", headers } = request;
+    const closed = once(response, "close").catch(() => undefined);
     // Recorded before the body: a request that is cut off counts too.
-    const { method = "", url = "", headers } = request;
-    const received = { method, path: url, headers, body: Buffer.alloc(0), closed };
-    const responder = this.#responders[this.requests.length];
-    this.requests.push(received);
-    for await (const chunk of request) chunks.push(chunk);
-    received.body = Buffer.concat(chunks);
-    await (responder ?? respondError("internal", { message: "the test expects no more requests" }))(
-      response,
-      received,
-    );
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, "close");
-  }
+    const received = { path, headers, body: Buffer.alloc(0), closed };
+    const respond = responders[requests.length] ?? respondError("internal");
+    requests.push(received);
+    try {
+      received.body = await buffer(request);
+      respond(response);
+    } catch {
+      response.destroy();
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const stop = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  onTestFinished(stop);
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests, stop };
 }
+
+export type Connected = {
+  berth: Berth;
+  /** One of its sandboxes. */
+  sandbox: SandboxHandle;
+  server: ScriptedServer;
+  /** The waits before retries, in ms. */
+  slept: number[];
+};
+
+/**
+ * A client of a server with these responses, which runs until the test ends. Waits are recorded and end at once, unless
+ * `clock` is given.
+ */
+export async function connectScripted(
+  responders: Responder[],
+  options: Partial<ConnectOptions> = {},
+): Promise<Connected> {
+  const server = await startScriptedServer(...responders);
+  const { clock, slept } = recordingClock();
+  const berth = connect({ url: `${server.url}/`, key: "the key", clock, ...options });
+  return { berth, sandbox: berth.sandbox("a"), server, slept };
+}
+
+function recordingClock(): { clock: Clock; slept: number[] } {
+  const slept: number[] = [];
+  let now = 0;
+  const clock: Clock = {
+    now: () => now,
+    chance: () => 1,
+    sleep: async (ms) => {
+      slept.push(ms);
+      now += ms;
+    },
+  };
+  return { clock, slept };
+}
+
+/** The error of a call that may have run. */
+export const unknownOutcome = {
+  code: "operation_interrupted",
+  facts: { admitted: "unknown" },
+};
+
+/** What the call rejects with. */
+export const rejection = (call: Promise<unknown>): Promise<BerthError> =>
+  call.then(
+    (result) => Promise.reject(new Error(`resolved with ${JSON.stringify(result)}`)),
+    (thrown) => thrown,
+  );
 
 export function respond(content: unknown, status = 200): Responder {
   return (response) => {

@@ -1,33 +1,17 @@
 import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { Download } from "../../../src/client/http/download.ts";
-import { type Berth, type BerthError, connect, type Progress } from "../../../src/client/index.ts";
-import { recordingClock } from "./recording-clock.ts";
+import { connect, type Progress, type SandboxHandle } from "../../../src/client/index.ts";
 import {
+  connectScripted,
   disconnect,
   type Responder,
+  rejection,
   respond,
   respondError,
-  ScriptedServer,
 } from "./scripted-server.ts";
 
-type Setup = { berth: Berth; server: ScriptedServer };
-
-async function withServer(
-  answers: Responder[],
-  test: (setup: Setup) => Promise<void>,
-): Promise<void> {
-  await using server = await ScriptedServer.start(...answers);
-  const { clock } = recordingClock();
-  await test({ berth: connect({ url: server.url, key: "k", clock }), server });
-}
-
-const rejection = (call: Promise<unknown>) =>
-  call.then(
-    (result) => Promise.reject(new Error(`resolved with ${JSON.stringify(result)}`)),
-    (thrown) => thrown as BerthError,
-  );
-
+const busy = respondError("unavailable");
 const writeResult = { path: "/workspace/f", size: 1 };
 const all = randomBytes(1_000_000);
 const hash = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
@@ -68,19 +52,18 @@ describe("uploads", () => {
       { stream: chunks(1, 99_999, 900_000), bytes: all.length },
     ] as const;
     for (const content of kinds) {
-      await withServer([respond(writeResult)], async ({ berth, server }) => {
-        const reported: Progress[] = [];
-        const progress = (seen: Progress) => reported.push(seen);
-        await berth.sandbox("a").writeFile("f", content, { progress, mode: "600" });
-        const [request] = server.requests;
-        expect(request?.path).toBe("/v1/sandboxes/a/files?path=f&mode=600");
-        expect(request?.headers["content-length"]).toBe(String(all.length));
-        expect(hash(request?.body ?? Buffer.alloc(0))).toBe(hash(all));
-        expect(reported.length).toBeGreaterThan(2);
-        expect(reported.at(-1)).toEqual({ bytes: all.length, total: all.length });
-        const steps = reported.map(({ bytes }) => bytes);
-        expect(steps).toEqual(steps.toSorted((a, b) => a - b));
-      });
+      const { sandbox, server } = await connectScripted([respond(writeResult)]);
+      const reported: Progress[] = [];
+      const progress = (seen: Progress) => reported.push(seen);
+      await sandbox.writeFile("f", content, { progress, mode: "600" });
+      const [request] = server.requests;
+      expect(request?.path).toBe("/v1/sandboxes/a/files?path=f&mode=600");
+      expect(request?.headers["content-length"]).toBe(String(all.length));
+      expect(hash(request?.body ?? Buffer.alloc(0))).toBe(hash(all));
+      expect(reported.length).toBeGreaterThan(2);
+      expect(reported.at(-1)).toEqual({ bytes: all.length, total: all.length });
+      const steps = reported.map(({ bytes }) => bytes);
+      expect(steps).toEqual(steps.toSorted((a, b) => a - b));
     }
   });
 
@@ -89,27 +72,26 @@ describe("uploads", () => {
       [[10], /ended after 10/],
       [[10, 991], /brought more/],
     ] as const) {
-      await withServer([respond(writeResult)], async ({ berth }) => {
-        const content = { stream: chunks(...sizes), bytes: 1000 };
-        const error = await rejection(berth.sandbox("a").writeFile("f", content));
-        expect(error).toMatchObject({ code: "bad_request", facts: { field: "bytes" } });
-        expect(error.message).toMatch(message);
-      });
+      const { sandbox } = await connectScripted([respond(writeResult)]);
+      const content = { stream: chunks(...sizes), bytes: 1000 };
+      const error = await rejection(sandbox.writeFile("f", content));
+      expect(error).toMatchObject({ code: "bad_request", facts: { field: "bytes" } });
+      expect(error.message).toMatch(message);
     }
   });
 
-  it("[SD6] fail with the error of their source, and close the source when the call ends", async () => {
+  it("[SD6] fail with the error of their source", async () => {
     async function* broken(): AsyncGenerator<Uint8Array> {
       yield all.subarray(0, 10);
       throw new Error("the disk is gone");
     }
-    await withServer([respond(writeResult)], async ({ berth, server }) => {
-      const error = await rejection(
-        berth.sandbox("a").writeFile("f", { stream: broken(), bytes: 20 }),
-      );
-      expect(error.message).toBe("the disk is gone");
-      expect(server.requests.length).toBeLessThanOrEqual(1);
-    });
+    const { sandbox, server } = await connectScripted([respond(writeResult)]);
+    const error = await rejection(sandbox.writeFile("f", { stream: broken(), bytes: 20 }));
+    expect(error.message).toBe("the disk is gone");
+    expect(server.requests.length).toBeLessThanOrEqual(1);
+  });
+
+  it("[SD6] close their source when the call ends", async () => {
     let isReleased = false;
     async function* waiting(): AsyncGenerator<Uint8Array> {
       try {
@@ -118,60 +100,48 @@ describe("uploads", () => {
         isReleased = true;
       }
     }
-    await withServer([respond(writeResult)], async ({ berth, server }) => {
-      const controller = new AbortController();
-      const content = { stream: waiting(), bytes: 2 ** 40 };
-      const call = rejection(
-        berth.sandbox("a").writeFile("f", content, { signal: controller.signal }),
-      );
-      await expect.poll(() => server.requests.length).toBe(1);
-      controller.abort(new Error("enough"));
-      expect(await call).toMatchObject({ message: "enough" });
-      await expect.poll(() => isReleased).toBe(true);
-    });
+    const { sandbox, server } = await connectScripted([respond(writeResult)]);
+    const controller = new AbortController();
+    const content = { stream: waiting(), bytes: 2 ** 40 };
+    const call = rejection(sandbox.writeFile("f", content, { signal: controller.signal }));
+    await expect.poll(() => server.requests.length).toBe(1);
+    controller.abort(new Error("enough"));
+    expect(await call).toMatchObject({ message: "enough" });
+    await expect.poll(() => isReleased).toBe(true);
   });
 
-  it("[SD6] are sent again when all bytes are in memory; a stream never is", async () => {
-    await withServer(
-      [respondError("unavailable"), respond(writeResult)],
-      async ({ berth, server }) => {
-        await berth.sandbox("a").writeFile("f", all, { progress: () => undefined });
-        expect(server.requests.map(({ body }) => hash(body))).toEqual([hash(all), hash(all)]);
-      },
-    );
-    await withServer(
-      [respondError("unavailable"), respond(writeResult)],
-      async ({ berth, server }) => {
-        const content = { stream: chunks(1000), bytes: 1000 };
-        expect((await rejection(berth.sandbox("a").writeFile("f", content))).code).toBe(
-          "unavailable",
-        );
-        expect(server.requests).toHaveLength(1);
-      },
-    );
-    await withServer([disconnect, respond(writeResult)], async ({ berth }) => {
-      const error = await rejection(berth.sandbox("a").uploadArchive(".", all));
-      expect(error).toMatchObject({ code: "operation_interrupted" });
-    });
+  it("[SD6] are sent again when all bytes are in memory", async () => {
+    const { sandbox, server } = await connectScripted([busy, respond(writeResult)]);
+    await sandbox.writeFile("f", all, { progress: () => undefined });
+    expect(server.requests.map(({ body }) => hash(body))).toEqual([hash(all), hash(all)]);
+  });
+
+  it("[SD6] are not sent again from a stream, nor when they may have arrived", async () => {
+    const { sandbox, server } = await connectScripted([busy, disconnect, respond(writeResult)]);
+    const content = { stream: chunks(1000), bytes: 1000 };
+    expect((await rejection(sandbox.writeFile("f", content))).code).toBe("unavailable");
+    expect(server.requests).toHaveLength(1);
+    const error = await rejection(sandbox.uploadArchive(".", all));
+    expect(error).toMatchObject({ code: "operation_interrupted" });
   });
 });
 
 describe("downloads", () => {
-  it("[SD7] that are cut off fail with the number of bytes received", () =>
-    withServer([half], async ({ berth }) => {
-      const reported: Progress[] = [];
-      const progress = (seen: Progress) => reported.push(seen);
-      const { body, size } = await berth.sandbox("a").readFile("f", { progress });
-      expect(size).toBe(all.length);
-      let bytes = 0;
-      const reading = (async () => {
-        for await (const chunk of body) bytes += chunk.byteLength;
-      })();
-      const error = await rejection(reading);
-      expect(bytes).toBe(all.length / 2);
-      expect(error).toMatchObject({ code: "unavailable", requestId: "r", facts: { bytes } });
-      expect(reported.at(-1)).toEqual({ bytes, total: all.length });
-    }));
+  it("[SD7] that are cut off fail with the number of bytes received", async () => {
+    const { sandbox } = await connectScripted([half]);
+    const reported: Progress[] = [];
+    const progress = (seen: Progress) => reported.push(seen);
+    const { body, size } = await sandbox.readFile("f", { progress });
+    expect(size).toBe(all.length);
+    let bytes = 0;
+    const reading = (async () => {
+      for await (const chunk of body) bytes += chunk.byteLength;
+    })();
+    const error = await rejection(reading);
+    expect(bytes).toBe(all.length / 2);
+    expect(error).toMatchObject({ code: "unavailable", requestId: "r", facts: { bytes } });
+    expect(reported.at(-1)).toEqual({ bytes, total: all.length });
+  });
 
   it("[SD7] fail after an idle timeout; the reader's own time does not count", async () => {
     let isCancelled = false;
@@ -189,7 +159,7 @@ describe("downloads", () => {
     expect(isCancelled).toBe(true);
   });
 
-  it("[SD7] end on an abort even if the controller fetch ignores the signal", async () => {
+  it("[SD7] end on an abort even if the given fetch ignores the signal", async () => {
     let isCancelled = false;
     const body = new ReadableStream<Uint8Array>({
       cancel() {
@@ -209,20 +179,16 @@ describe("downloads", () => {
   });
 
   it("[SD7] end when the reader stops, disposes of them unread, or aborts", async () => {
-    const stops: ((berth: Berth) => Promise<unknown>)[] = [
-      async (berth) => {
-        for await (const _ of await berth.sandbox("a").downloadArchive(".")) break;
+    const stops: ((sandbox: SandboxHandle) => Promise<unknown>)[] = [
+      async (sandbox) => {
+        for await (const _ of await sandbox.downloadArchive(".")) break;
       },
-      async (berth) => {
-        await using _unread = (await berth
-          .sandbox("a")
-          .downloadArchive(".")) as unknown as AsyncDisposable;
+      async (sandbox) => {
+        await using _unread = (await sandbox.downloadArchive(".")) as unknown as AsyncDisposable;
       },
-      async (berth) => {
+      async (sandbox) => {
         const controller = new AbortController();
-        const stream = await berth
-          .sandbox("a")
-          .watchFiles({ path: ".", signal: controller.signal });
+        const stream = await sandbox.watchFiles({ path: ".", signal: controller.signal });
         const reading = (async () => {
           for await (const _ of stream) controller.abort(new Error("enough"));
         })();
@@ -230,11 +196,10 @@ describe("downloads", () => {
       },
     ];
     for (const stop of stops) {
-      await withServer([endless], async ({ berth, server }) => {
-        await stop(berth);
-        expect(server.requests).toHaveLength(1);
-        await server.requests[0]?.closed;
-      });
+      const { sandbox, server } = await connectScripted([endless]);
+      await stop(sandbox);
+      expect(server.requests).toHaveLength(1);
+      await server.requests[0]?.closed;
     }
   });
 });

@@ -1,0 +1,93 @@
+/**
+ * Servers of one test file: they end with it, also after a failure, and leave nothing behind. See shared-server.ts for
+ * tests that need no server of their own.
+ */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect } from "vitest";
+import { until } from "../until.ts";
+import { alive, type ProcessInfo, processesNaming } from "./processes.ts";
+import { type Server, type StartOptions, startServer } from "./server.ts";
+
+/** A server for all tests of a file. Call it where the file begins. */
+export async function startFileServer(options: StartOptions = {}): Promise<Server> {
+  const server = await startServer(options);
+  afterAll(async () => {
+    await server[Symbol.asyncDispose]();
+    expect(processesNaming(server.data)).toEqual([]);
+  });
+  return server;
+}
+
+export type Victim = "server" | "workerd" | "engine";
+
+/** Servers that run one after another with the same data. Make it where a file or a `describe` begins. */
+export class Restarts {
+  readonly data = mkdtempSync(join(tmpdir(), "berth-restarts-"));
+  #running: Server | undefined;
+
+  constructor() {
+    afterAll(async () => {
+      await this.#running?.[Symbol.asyncDispose]();
+      rmSync(this.data, { recursive: true, force: true });
+    });
+  }
+
+  async start(): Promise<Server> {
+    this.#running = await startServer({ data: this.data });
+    return this.#running;
+  }
+
+  /** kill -9. Waits for the engine that the server starts in its place, or else starts the next server. */
+  async kill(server: Server, victim: Victim): Promise<Server> {
+    if (victim === "engine") {
+      await replaceEngine(server);
+      return server;
+    }
+    const tree = server.processes();
+    killParts(server, victim);
+    await server.ended();
+    const next = await this.start();
+    expect(alive(tree)).toEqual([]);
+    return next;
+  }
+
+  /** Stops the server, which must leave neither a process nor a mount. */
+  async stop(server: Server): Promise<void> {
+    const tree = server.processes();
+    await server.stop();
+    this.#running = undefined;
+    await expectNothingLeft(server, tree);
+  }
+}
+
+/** kill -9 of workerd, or of all parts of the server. */
+export function killParts(
+  { launcher, workerd, engine }: Server,
+  victim: "server" | "workerd",
+): void {
+  const parts = victim === "workerd" ? [workerd] : [launcher, workerd, engine];
+  for (const { pid } of parts) process.kill(pid, "SIGKILL");
+}
+
+/** kill -9 of the engine; the server starts another. */
+export async function replaceEngine(server: Server): Promise<void> {
+  const { pid } = server.engine;
+  process.kill(pid, "SIGKILL");
+  await until("the engine is another one", () =>
+    server
+      .processes()
+      .some((seen) => seen.pid !== pid && seen.command.includes("container/engine/main.ts")),
+  );
+}
+
+/** `tree`: the processes of the server before it ended. */
+export async function expectNothingLeft(
+  { data }: { data: string },
+  tree: ProcessInfo[],
+): Promise<void> {
+  await until("every process is gone", () => alive(tree).length === 0);
+  expect(processesNaming(data)).toEqual([]);
+  expect(readFileSync("/proc/mounts", "utf8")).not.toContain(data);
+}
