@@ -1,5 +1,6 @@
 /** Schemas of checkpoints (saved file trees of a sandbox), and of the difference between two of them. */
 import { z } from "zod";
+import { component } from "./fields/component.ts";
 import { limits } from "./limits.ts";
 
 export const checkpointIdPattern = /^([a-z][a-z0-9]{23})\.([a-z0-9]{12})$/;
@@ -9,39 +10,36 @@ export const checkpointIdSchema = z
   .regex(checkpointIdPattern, "must be the id of a checkpoint")
   .meta({ example: "k3v9q2m7x1c5b8n4tq0w8e2r.a1b2c3d4e5f6" });
 
-export const checkpointCallSchema = z
-  .strictObject({
-    name: z
-      .string()
-      .min(1)
-      .max(limits.checkpointNameCharsMax)
-      .regex(/^[^\p{Cc}]*$/u, "must not contain control characters")
-      .refine((text) => text.isWellFormed(), "must be well-formed Unicode")
-      .optional(),
-  })
-  .meta({ id: "CheckpointCall" });
+export const checkpointCallSchema = component("CheckpointCall", {
+  name: z
+    .string()
+    .min(1)
+    .max(limits.checkpointNameCharsMax)
+    .regex(/^[^\p{Cc}]*$/u, "must not contain control characters")
+    .refine((text) => text.isWellFormed(), "must be well-formed Unicode")
+    .optional(),
+});
 
-export const checkpointSchema = z
-  .strictObject({
-    id: checkpointIdSchema,
-    name: z.string().optional(),
-    createdAt: z.iso.datetime(),
-    expiresAt: z.iso
-      .datetime()
-      .nullable()
-      .describe("When it is removed; null: together with its sandbox."),
-    bytes: z.int().describe("Size on disk, if known."),
-    tookMs: z.int().describe("Milliseconds that saving it took."),
-    inUse: z
-      .enum(["pause", "plan"])
-      .optional()
-      .describe("What still needs it; it cannot be removed until then."),
-  })
-  .meta({ id: "Checkpoint" });
+export const checkpointSchema = component("Checkpoint", {
+  id: checkpointIdSchema,
+  name: z.string().optional(),
+  createdAt: z.iso.datetime(),
+  expiresAt: z.iso
+    .datetime()
+    .nullable()
+    .describe("When it is removed; null: together with its sandbox."),
+  bytes: z.int().describe("Size on disk, if known."),
+  tookMs: z.int().describe("Milliseconds that saving it took."),
+  inUse: z
+    .enum(["pause", "plan"])
+    .optional()
+    .describe("What still needs it; it cannot be removed until then."),
+});
 
-export const checkpointsSchema = z
-  .strictObject({ checkpoints: z.array(checkpointSchema), nextCursor: z.null() })
-  .meta({ id: "Checkpoints" });
+export const checkpointsSchema = component("Checkpoints", {
+  checkpoints: z.array(checkpointSchema),
+  nextCursor: z.null(),
+});
 
 export type CheckpointCall = z.infer<typeof checkpointCallSchema>;
 export type Checkpoint = z.infer<typeof checkpointSchema>;
@@ -54,17 +52,15 @@ const pathsSchema = z.array(z.string());
  * attributes changed; the folder /workspace is `./`. Bytes of names that are not printable UTF-8 are written as `\xNN`,
  * and a backslash as `\\`, so each path has exactly one form.
  */
-export const changesSchema = z
-  .strictObject({
-    added: pathsSchema.describe("The lists are cut at a limit; `counts` has the full numbers."),
-    modified: pathsSchema,
-    deleted: pathsSchema,
-    counts: z
-      .strictObject({ added: z.int(), modified: z.int(), deleted: z.int() })
-      .describe("All changes, including those beyond the limit of the lists."),
-    bytes: z.int().describe("Size of the files that were added or modified."),
-  })
-  .meta({ id: "Changes" });
+export const changesSchema = component("Changes", {
+  added: pathsSchema.describe("The lists are cut at a limit; `counts` has the full numbers."),
+  modified: pathsSchema,
+  deleted: pathsSchema,
+  counts: z
+    .strictObject({ added: z.int(), modified: z.int(), deleted: z.int() })
+    .describe("All changes, including those beyond the limit of the lists."),
+  bytes: z.int().describe("Size of the files that were added or modified."),
+});
 
 export type Changes = z.infer<typeof changesSchema>;
 

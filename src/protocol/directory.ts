@@ -1,6 +1,7 @@
 /** Schemas of lists, counts and events of a tenant, and the report of a sandbox to its Directory. */
 import { z } from "zod";
 import { eventDataSchema } from "./event.ts";
+import { component } from "./fields/component.ts";
 import { nextCursor, pageLimit } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
 import { sandboxSchema, stateNames } from "./sandbox.ts";
@@ -13,9 +14,10 @@ export const listedSandboxSchema = sandboxSchema
   })
   .meta({ id: "ListedSandbox" });
 
-export const sandboxesSchema = z
-  .strictObject({ sandboxes: z.array(listedSandboxSchema), nextCursor: z.string().nullable() })
-  .meta({ id: "Sandboxes" });
+export const sandboxesSchema = component("Sandboxes", {
+  sandboxes: z.array(listedSandboxSchema),
+  nextCursor: z.string().nullable(),
+});
 
 const metadataFilter = z
   .string()
@@ -52,27 +54,23 @@ export const sandboxesQuerySchema = z.strictObject({
     .describe(nextCursor),
 });
 
-export const countsSchema = z
-  .strictObject({
-    states: z.partialRecord(z.enum(stateNames), z.int()),
-    total: z.int().describe("All sandboxes except destroyed ones."),
-  })
-  .meta({ id: "Counts" });
+export const countsSchema = component("Counts", {
+  states: z.partialRecord(z.enum(stateNames), z.int()),
+  total: z.int().describe("All sandboxes except destroyed ones."),
+});
 
-export const tenantEventsSchema = z
-  .strictObject({
-    events: z.array(
-      z.strictObject({
-        seq: z.int(),
-        at: z.iso.datetime(),
-        sandbox: z.string(),
-        event: eventDataSchema,
-      }),
-    ),
-    nextCursor: z.string().nullable(),
-    gap: z.boolean().describe("Events between `after` and the first of these were removed."),
-  })
-  .meta({ id: "TenantEvents" });
+export const tenantEventsSchema = component("TenantEvents", {
+  events: z.array(
+    z.strictObject({
+      seq: z.int(),
+      at: z.iso.datetime(),
+      sandbox: z.string(),
+      event: eventDataSchema,
+    }),
+  ),
+  nextCursor: z.string().nullable(),
+  gap: z.boolean().describe("Events between `after` and the first of these were removed."),
+});
 
 /** The complete public view of a sandbox; `revision` orders the reports. */
 export type Report = {

@@ -1,5 +1,6 @@
 /** Schemas of events of one sandbox: what happened, in order, each with a number that only grows. */
 import { z } from "zod";
+import { component } from "./fields/component.ts";
 import { pageLimit, queryNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
 import { metadataSchema } from "./metadata.ts";
@@ -104,13 +105,11 @@ export const eventsQuerySchema = z.strictObject({
     .describe("`1`: a stream of server-sent events instead of a page."),
 });
 
-export const eventsSchema = z
-  .strictObject({
-    events: z.array(eventSchema),
-    nextCursor: z.string().nullable(),
-    gap: z.boolean().describe("Events between `after` and the first of these were removed."),
-  })
-  .meta({ id: "Events" });
+export const eventsSchema = component("Events", {
+  events: z.array(eventSchema),
+  nextCursor: z.string().nullable(),
+  gap: z.boolean().describe("Events between `after` and the first of these were removed."),
+});
 
 export type EventData = z.infer<typeof eventDataSchema>;
 export type SandboxEventView = z.infer<typeof eventSchema>;

@@ -1,5 +1,6 @@
 /** Schemas of exec, one command that completes or fails, and fields of all calls that run a command. */
 import { z } from "zod";
+import { component } from "./fields/component.ts";
 import { envSchema, kernelText, pathSchema, utf8Bytes } from "./fields/env.ts";
 import { wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
@@ -86,7 +87,7 @@ export const bufferedIoFields = {
 };
 
 export const timeoutSchema = wholeNumber(1, limits.execTimeoutMaxMs).describe(
-  "Milliseconds until all its processes get SIGTERM, and 2 s later SIGKILL.",
+  "Milliseconds until all its processes get SIGTERM, then SIGKILL.",
 );
 
 export const execCallSchema = z
@@ -100,25 +101,23 @@ export const execCallSchema = z
   .refine((call) => stdinFits(call.stdin, call.encoding), stdinInvalid)
   .meta({ id: "ExecCall" });
 
-export const execResultSchema = z
-  .strictObject({
-    execId: z.string(),
-    exitCode: z.int().nullable().describe("Null if a signal ended the command."),
-    signal: z
-      .string()
-      .nullable()
-      .meta({ description: "Such as `SIGKILL`; null if the command exited.", example: "SIGKILL" }),
-    timedOut: z.boolean(),
-    stdout: z.string(),
-    stderr: z.string(),
-    truncated: z.boolean().describe("The output was longer than `maxOutputBytes`."),
-    leftovers: z
-      .int()
-      .describe("Processes that were still running when the command exited; they were ended."),
-    durationMs: z.number(),
-    incarnation: z.string().describe("The incarnation of the container that ran it."),
-  })
-  .meta({ id: "ExecResult" });
+export const execResultSchema = component("ExecResult", {
+  execId: z.string(),
+  exitCode: z.int().nullable().describe("Null if a signal ended the command."),
+  signal: z
+    .string()
+    .nullable()
+    .meta({ description: "Such as `SIGKILL`; null if the command exited.", example: "SIGKILL" }),
+  timedOut: z.boolean(),
+  stdout: z.string(),
+  stderr: z.string(),
+  truncated: z.boolean().describe("The output was longer than `maxOutputBytes`."),
+  leftovers: z
+    .int()
+    .describe("Processes that were still running when the command exited; they were ended."),
+  durationMs: z.number(),
+  incarnation: z.string().describe("The incarnation of the container that ran it."),
+});
 
 /** The call before defaults are applied. */
 export type ExecInput = z.input<typeof execCallSchema>;

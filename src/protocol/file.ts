@@ -1,5 +1,6 @@
 /** Schemas of files, folders, archives (whole trees in one tar stream) and clones of git repositories. */
 import { z } from "zod";
+import { component } from "./fields/component.ts";
 import { kernelText, pathSchema } from "./fields/env.ts";
 import { flagSchema, nextCursor, pageLimit, queryNumber, wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
@@ -54,59 +55,49 @@ export const watchQuerySchema = z.strictObject({
   recursive: flagSchema.default(true).describe("Also watches the folders below it."),
 });
 
-export const mkdirCallSchema = z
-  .strictObject({
-    ...pathFields,
-    parents: z
-      .boolean()
-      .default(false)
-      .describe("Creates missing parents, and accepts a folder that exists."),
-    mode: modeSchema.optional(),
-  })
-  .meta({ id: "MkdirCall" });
+export const mkdirCallSchema = component("MkdirCall", {
+  ...pathFields,
+  parents: z
+    .boolean()
+    .default(false)
+    .describe("Creates missing parents, and accepts a folder that exists."),
+  mode: modeSchema.optional(),
+});
 
-export const moveCallSchema = z
-  .strictObject({
-    from: pathSchema,
-    to: pathSchema,
-    session: inSession,
-    overwrite: z.boolean().default(false).describe("Replaces an existing file at `to`."),
-  })
-  .meta({ id: "MoveCall" });
+export const moveCallSchema = component("MoveCall", {
+  from: pathSchema,
+  to: pathSchema,
+  session: inSession,
+  overwrite: z.boolean().default(false).describe("Replaces an existing file at `to`."),
+});
 
-export const fileSchema = z
-  .strictObject({
-    path: z.string().describe("Absolute path."),
-    kind: z.enum(["file", "folder", "link", "other"]),
-    size: z.int().describe("Bytes."),
-    mode: z.string().meta({ description: "Octal, such as `644`.", example: "644" }),
-    uid: z.int(),
-    gid: z.int(),
-    modifiedAt: z.iso.datetime(),
-    etag: z.string().optional().describe("Only for files: changes with every write."),
-    target: z.string().optional().describe("Only for links: the path that the link contains."),
-  })
-  .meta({ id: "File" });
+export const fileSchema = component("File", {
+  path: z.string().describe("Absolute path."),
+  kind: z.enum(["file", "folder", "link", "other"]),
+  size: z.int().describe("Bytes."),
+  mode: z.string().meta({ description: "Octal, such as `644`.", example: "644" }),
+  uid: z.int(),
+  gid: z.int(),
+  modifiedAt: z.iso.datetime(),
+  etag: z.string().optional().describe("Only for files: changes with every write."),
+  target: z.string().optional().describe("Only for links: the path that the link contains."),
+});
 
-export const filesSchema = z
-  .strictObject({
-    files: z.array(
-      fileSchema.extend({
-        pathBase64: z
-          .string()
-          .optional()
-          .describe("The bytes of a path that is not UTF-8: no call can address such a file."),
-      }),
-    ),
-    nextCursor: z.string().nullable(),
-  })
-  .meta({ id: "Files" });
+export const filesSchema = component("Files", {
+  files: z.array(
+    fileSchema.extend({
+      pathBase64: z
+        .string()
+        .optional()
+        .describe("The bytes of a path that is not UTF-8: no call can address such a file."),
+    }),
+  ),
+  nextCursor: z.string().nullable(),
+});
 
-export const removedSchema = z
-  .strictObject({
-    removed: z.int().describe("Number of files, folders and links that were removed."),
-  })
-  .meta({ id: "Removed" });
+export const removedSchema = component("Removed", {
+  removed: z.int().describe("Number of files, folders and links that were removed."),
+});
 
 /** The data of `event: change` of a watch. After `event: overflow` changes were lost: list the folder again. */
 export const fileChangesSchema = z.strictObject({
@@ -140,38 +131,34 @@ export const archiveQuerySchema = z.strictObject({
   session: inSession,
 });
 
-export const unpackedSchema = z
-  .strictObject({
-    entries: z.int().describe("How many files, folders and links were unpacked."),
-    bytes: z.int().describe("Unpacked size of all files."),
-  })
-  .meta({ id: "Unpacked" });
+export const unpackedSchema = component("Unpacked", {
+  entries: z.int().describe("How many files, folders and links were unpacked."),
+  bytes: z.int().describe("Unpacked size of all files."),
+});
 
 export type Unpacked = z.infer<typeof unpackedSchema>;
 
-export const cloneCallSchema = z
-  .strictObject({
-    url: kernelText(limits.gitUrlBytesMax).refine(
-      (url) => /^(https?|ssh|git|file):\/\/[^\s]+$|^[\w.-]+@[\w.-]+:[^\s]+$/.test(url),
-      "must be an https, http, ssh, git or file address, or user@host:path",
-    ),
-    branch: kernelText(limits.gitRefBytesMax)
-      .refine((ref) => /^(?!-)[^\s~^:?*[\\]+$/.test(ref), "must be the name of a branch or tag")
-      .optional()
-      .describe("A branch or tag; the remote's default branch by default."),
-    depth: wholeNumber(1, 1_000_000).optional().describe("Commits to fetch; all by default."),
-    dir: pathSchema.optional().describe("The new folder; the name of the repository by default."),
-    session: inSession,
-    credentials: z
-      .strictObject({
-        username: kernelText(limits.gitSecretBytesMax),
-        password: kernelText(limits.gitSecretBytesMax),
-      })
-      .optional()
-      .describe("For this clone only; neither stored in the sandbox nor shown."),
-    timeoutMs: wholeNumber(1000, limits.execTimeoutMaxMs).default(limits.gitCloneTimeoutMs),
-  })
-  .meta({ id: "CloneCall" });
+export const cloneCallSchema = component("CloneCall", {
+  url: kernelText(limits.gitUrlBytesMax).refine(
+    (url) => /^(https?|ssh|git|file):\/\/[^\s]+$|^[\w.-]+@[\w.-]+:[^\s]+$/.test(url),
+    "must be an https, http, ssh, git or file address, or user@host:path",
+  ),
+  branch: kernelText(limits.gitRefBytesMax)
+    .refine((ref) => /^(?!-)[^\s~^:?*[\\]+$/.test(ref), "must be the name of a branch or tag")
+    .optional()
+    .describe("A branch or tag; the remote's default branch by default."),
+  depth: wholeNumber(1, 1_000_000).optional().describe("Commits to fetch; all by default."),
+  dir: pathSchema.optional().describe("The new folder; the name of the repository by default."),
+  session: inSession,
+  credentials: z
+    .strictObject({
+      username: kernelText(limits.gitSecretBytesMax),
+      password: kernelText(limits.gitSecretBytesMax),
+    })
+    .optional()
+    .describe("For this clone only; neither stored in the sandbox nor shown."),
+  timeoutMs: wholeNumber(1000, limits.execTimeoutMaxMs).default(limits.gitCloneTimeoutMs),
+});
 
 /** The data of `event: progress`. */
 export const cloneProgressSchema = z.strictObject({
@@ -180,9 +167,11 @@ export const cloneProgressSchema = z.strictObject({
 });
 
 /** `event: done`. A failure after the first byte is `event: error` with an error body. */
-export const clonedSchema = z
-  .strictObject({ dir: z.string(), commit: z.string().nullable(), branch: z.string().nullable() })
-  .meta({ id: "Cloned" });
+export const clonedSchema = component("Cloned", {
+  dir: z.string(),
+  commit: z.string().nullable(),
+  branch: z.string().nullable(),
+});
 
 export type CloneInput = z.input<typeof cloneCallSchema>;
 export type CloneCall = z.infer<typeof cloneCallSchema>;

@@ -1,45 +1,38 @@
 /** The schemas of `GET /health`, and of what isolates a sandbox from its machine and from other sandboxes. */
 import { z } from "zod";
+import { component } from "./fields/component.ts";
 
-export const isolationSchema = z
-  .strictObject({
-    engine: z.enum(["embedded", "platform"]),
-    user: z
-      .enum(["own", "mapped", "vm"])
-      .describe(
-        "own: a separate user. mapped: Berth's user without privileges. vm: a separate machine.",
-      ),
-    files: z
-      .enum(["overlay", "vm"])
-      .describe("overlay: a private view of /usr and a writable root; nothing else of the host."),
-    processes: z.enum(["namespace", "vm"]),
-    network: z
-      .enum(["none", "nat", "pasta", "host", "vm"])
-      .describe(
-        "none: loopback only. nat, pasta: outgoing connections. host: that of the machine.",
-      ),
-    tree: z
-      .enum(["cgroup", "subreaper"])
-      .describe("How the processes of one command are tracked, so that all of them end."),
-    memoryLimit: z.boolean(),
-    processLimit: z.boolean(),
-    diskLimit: z.boolean(),
-  })
-  .meta({ id: "Isolation" });
+export const isolationSchema = component("Isolation", {
+  engine: z.enum(["embedded", "platform"]),
+  user: z
+    .enum(["own", "mapped", "vm"])
+    .describe(
+      "own: a separate user. mapped: Berth's user without privileges. vm: a separate machine.",
+    ),
+  files: z
+    .enum(["overlay", "vm"])
+    .describe("overlay: a private view of /usr and a writable root; nothing else of the host."),
+  processes: z.enum(["namespace", "vm"]),
+  network: z
+    .enum(["none", "nat", "pasta", "host", "vm"])
+    .describe("none: loopback only. nat, pasta: outgoing connections. host: that of the machine."),
+  tree: z
+    .enum(["cgroup", "subreaper"])
+    .describe("How the processes of one command are tracked, so that all of them end."),
+  memoryLimit: z.boolean(),
+  processLimit: z.boolean(),
+  diskLimit: z.boolean(),
+});
 
-export const healthSchema = z
-  .strictObject({
-    status: z.enum(["ok", "degraded"]),
-    version: z.string(),
-    engine: z.enum(["embedded", "platform"]),
-    isolation: isolationSchema.optional(),
-    missing: z
-      .array(z.string())
-      .describe(
-        "One sentence for each isolation feature that this machine lacks, with the remedy.",
-      ),
-  })
-  .meta({ id: "Health" });
+export const healthSchema = component("Health", {
+  status: z.enum(["ok", "degraded"]),
+  version: z.string(),
+  engine: z.enum(["embedded", "platform"]),
+  isolation: isolationSchema.optional(),
+  missing: z
+    .array(z.string())
+    .describe("One sentence for each isolation feature that this machine lacks, with the remedy."),
+});
 
 export type Health = z.infer<typeof healthSchema>;
 export type Isolation = z.infer<typeof isolationSchema>;

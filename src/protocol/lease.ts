@@ -1,5 +1,6 @@
 /** Schemas of the lease of a sandbox. Its rules are in core/lease. */
 import { z } from "zod";
+import { component } from "./fields/component.ts";
 import { flagSchema, wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
 
@@ -14,31 +15,25 @@ export const ticketSchema = z
   .string()
   .regex(/^[A-Za-z0-9_-]{16,64}$/, "must be 16 to 64 letters, digits, _ or -");
 
-export const acquireCallSchema = z
-  .strictObject({
-    holder: holderSchema.default("anonymous").describe("The holder's name, which waiters see."),
-    ttlMs: wholeNumber(limits.leaseTtlMinMs, limits.leaseTtlMaxMs)
-      .default(limits.leaseTtlMs)
-      .describe("Milliseconds that the lease lasts without a renewal."),
-    waitMs: wholeNumber(0, limits.waitMaxMs)
-      .default(0)
-      .describe("Milliseconds that this call may wait."),
-    queueMs: wholeNumber(0, limits.leaseQueueMaxMs)
-      .optional()
-      .describe("Milliseconds in the queue, over several calls; `waitMs` by default."),
-    ticket: ticketSchema
-      .optional()
-      .describe(
-        "A secret of your choice: with it a repeated call keeps its place, or gets the same lease.",
-      ),
-  })
-  .meta({ id: "LeaseAcquire" });
+export const acquireCallSchema = component("LeaseAcquire", {
+  holder: holderSchema.default("anonymous").describe("The holder's name, which waiters see."),
+  ttlMs: wholeNumber(limits.leaseTtlMinMs, limits.leaseTtlMaxMs)
+    .default(limits.leaseTtlMs)
+    .describe("Milliseconds that the lease lasts without a renewal."),
+  waitMs: wholeNumber(0, limits.waitMaxMs)
+    .default(0)
+    .describe("Milliseconds that this call may wait."),
+  queueMs: wholeNumber(0, limits.leaseQueueMaxMs)
+    .optional()
+    .describe("Milliseconds in the queue, over several calls; `waitMs` by default."),
+  ticket: ticketSchema
+    .optional()
+    .describe("A secret of your choice: a repeated call keeps its place or its lease."),
+});
 
-export const renewCallSchema = z
-  .strictObject({
-    ttlMs: wholeNumber(limits.leaseTtlMinMs, limits.leaseTtlMaxMs).optional(),
-  })
-  .meta({ id: "LeaseRenew" });
+export const renewCallSchema = component("LeaseRenew", {
+  ttlMs: wholeNumber(limits.leaseTtlMinMs, limits.leaseTtlMaxMs).optional(),
+});
 
 export const releaseQuerySchema = z.strictObject({
   force: flagSchema
@@ -57,44 +52,38 @@ export const connectLeaseQuerySchema = z.strictObject({
   ct: z.string().optional().describe("A connect ticket, instead of a key."),
 });
 
-export const leaseSchema = z
-  .strictObject({
-    token: z.string().describe("Send it in the header `Berth-Lease` of gated calls."),
-    fence: z.int().describe("Grows with each lease of the sandbox."),
-    holder: z.string(),
-    acquiredAt: z.iso.datetime(),
-    expiresAt: z.iso.datetime(),
-  })
-  .meta({ id: "Lease" });
+export const leaseSchema = component("Lease", {
+  token: z.string().describe("Send it in the header `Berth-Lease` of gated calls."),
+  fence: z.int().describe("Grows with each lease of the sandbox."),
+  holder: z.string(),
+  acquiredAt: z.iso.datetime(),
+  expiresAt: z.iso.datetime(),
+});
 
-export const leaseQueuedSchema = z
-  .strictObject({
-    ticket: z.string(),
-    position: z.int().describe("0 is next."),
-    pollWithinMs: z
-      .int()
-      .describe("Poll again within this many milliseconds, or the place in the queue is lost."),
-  })
-  .meta({ id: "LeaseQueued" });
+export const leaseQueuedSchema = component("LeaseQueued", {
+  ticket: z.string(),
+  position: z.int().describe("0 is next."),
+  pollWithinMs: z
+    .int()
+    .describe("Poll again within this many milliseconds, or the place in the queue is lost."),
+});
 
-export const leaseReleasedSchema = z
-  .strictObject({ state: z.enum(["released", "draining"]) })
-  .meta({ id: "LeaseReleased" });
+export const leaseReleasedSchema = component("LeaseReleased", {
+  state: z.enum(["released", "draining"]),
+});
 
-export const leaseStateSchema = z
-  .strictObject({
-    state: z.enum(["free", "offered", "held", "draining"]),
-    fence: z.int(),
-    holder: z.string().optional(),
-    acquiredAt: z.iso.datetime().optional(),
-    expiresAt: z.iso.datetime().optional(),
-    reason: z.string().optional().describe("With `draining`: why the lease was lost."),
-    waiters: z
-      .array(z.strictObject({ holder: z.string(), waitingMs: z.int() }))
-      .describe("The first 100 waiters."),
-    waiterCount: z.int().describe("The number of all waiters."),
-  })
-  .meta({ id: "LeaseState" });
+export const leaseStateSchema = component("LeaseState", {
+  state: z.enum(["free", "offered", "held", "draining"]),
+  fence: z.int(),
+  holder: z.string().optional(),
+  acquiredAt: z.iso.datetime().optional(),
+  expiresAt: z.iso.datetime().optional(),
+  reason: z.string().optional().describe("With `draining`: why the lease was lost."),
+  waiters: z
+    .array(z.strictObject({ holder: z.string(), waitingMs: z.int() }))
+    .describe("The first 100 waiters."),
+  waiterCount: z.int().describe("The number of all waiters."),
+});
 
 export const leaseHeader = "berth-lease";
 export const waitHeader = "berth-wait-ms";

@@ -1,5 +1,6 @@
 /** Schemas of metadata: keys, values and their limits. core/metadata applies a patch and checks the merged result. */
 import { z } from "zod";
+import { component } from "./fields/component.ts";
 import { utf8Bytes } from "./fields/env.ts";
 import { limits } from "./limits.ts";
 
@@ -29,13 +30,11 @@ export const metadataSchema = z
   .record(keySchema, z.string())
   .meta({ id: "Metadata", example: { owner: "ci" } });
 
-export const metadataAnswerSchema = z
-  .strictObject({
-    metadata: metadataSchema,
-    version: z.int().describe("Grows with each change; `ifMatch` compares it."),
-    listed: z.literal(false).optional().describe("The lists do not show this change yet."),
-  })
-  .meta({ id: "MetadataAnswer" });
+export const metadataAnswerSchema = component("MetadataAnswer", {
+  metadata: metadataSchema,
+  version: z.int().describe("Grows with each change; `ifMatch` compares it."),
+  listed: z.literal(false).optional().describe("The lists do not show this change yet."),
+});
 
 export type Metadata = z.infer<typeof metadataSchema>;
 export type MetadataPatch = z.infer<typeof metadataPatchSchema>;

@@ -1,6 +1,7 @@
 /** Schemas of plans: sets of sandboxes that are committed or rolled back together. */
 import { z } from "zod";
 import { changesSchema, checkpointIdSchema } from "./checkpoint.ts";
+import { component } from "./fields/component.ts";
 import { sandboxIdSchema } from "./fields/id.ts";
 import { nextCursor, pageLimit, queryNumber, wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
@@ -17,7 +18,7 @@ export const planNameSchema = name.meta({ example: "release-42" });
 /** The name of a member within its plan. */
 export const memberKeySchema = name.meta({ example: "frontend" });
 
-export const planCallSchema = z.strictObject({}).meta({ id: "PlanCall" });
+export const planCallSchema = component("PlanCall", {});
 
 /** Without `waitMs`, because the plan's call waits, and without `scope`, which belongs to POST /v1/sandboxes. */
 const memberCreateSchema = createCallSchema
@@ -33,17 +34,15 @@ export const memberCallSchema = z
 
 const modeSchema = z.enum(["atomic", "best_effort"]);
 
-export const commitCallSchema = z
-  .strictObject({
-    mode: modeSchema
-      .default("atomic")
-      .describe("`atomic`: all members or none. `best_effort`: each member has its own outcome."),
-    allowEmpty: z.boolean().default(false).describe("Also commits if nothing has changed."),
-    waitMs: wholeNumber(0, limits.waitMaxMs)
-      .default(10_000)
-      .describe("Milliseconds to wait for the leases of all members together."),
-  })
-  .meta({ id: "CommitCall" });
+export const commitCallSchema = component("CommitCall", {
+  mode: modeSchema
+    .default("atomic")
+    .describe("`atomic`: all members or none. `best_effort`: each member has its own outcome."),
+  allowEmpty: z.boolean().default(false).describe("Also commits if nothing has changed."),
+  waitMs: wholeNumber(0, limits.waitMaxMs)
+    .default(10_000)
+    .describe("Milliseconds to wait for the leases of all members together."),
+});
 
 export const rollbackCallSchema = commitCallSchema
   .pick({ waitMs: true })
@@ -71,76 +70,62 @@ const memberOutcomes = [
   "pending",
 ] as const;
 
-export const memberResultSchema = z
-  .strictObject({
-    key: memberKeySchema,
-    sandbox: sandboxIdSchema,
-    outcome: z.enum(memberOutcomes),
-    checkpoint: checkpointIdSchema.optional().describe("The saved files of this commit."),
-    changes: changesSchema
-      .optional()
-      .describe(
-        "Changes of /workspace since its last commit; left out if they cannot be computed.",
-      ),
-    error: failureSchema.optional(),
-  })
-  .meta({ id: "MemberResult" });
+export const memberResultSchema = component("MemberResult", {
+  key: memberKeySchema,
+  sandbox: sandboxIdSchema,
+  outcome: z.enum(memberOutcomes),
+  checkpoint: checkpointIdSchema.optional().describe("The saved files of this commit."),
+  changes: changesSchema
+    .optional()
+    .describe("Changes of /workspace since its last commit; left out if they cannot be computed."),
+  error: failureSchema.optional(),
+});
 
-export const commitSchema = z
-  .strictObject({
-    commit: z.int().describe("Number of the run; commits and rollbacks count together."),
-    kind: z.enum(["commit", "rollback"]),
-    mode: modeSchema,
-    outcome: z
-      .enum(["pending", "committed", "rolled_back", "aborted"])
-      .describe("aborted: every member is unchanged."),
-    error: failureSchema.optional().describe("Why it was aborted."),
-    startedAt: z.iso.datetime(),
-    decidedAt: z.iso.datetime().optional(),
-    endedAt: z.iso.datetime().optional(),
-    members: z.array(memberResultSchema),
-  })
-  .meta({ id: "Commit" });
+export const commitSchema = component("Commit", {
+  commit: z.int().describe("Number of the run; commits and rollbacks count together."),
+  kind: z.enum(["commit", "rollback"]),
+  mode: modeSchema,
+  outcome: z
+    .enum(["pending", "committed", "rolled_back", "aborted"])
+    .describe("aborted: every member is unchanged."),
+  error: failureSchema.optional().describe("Why it was aborted."),
+  startedAt: z.iso.datetime(),
+  decidedAt: z.iso.datetime().optional(),
+  endedAt: z.iso.datetime().optional(),
+  members: z.array(memberResultSchema),
+});
 
-export const commitsSchema = z
-  .strictObject({
-    commits: z.array(commitSchema.omit({ members: true })),
-    nextCursor: z.string().nullable(),
-  })
-  .meta({ id: "Commits" });
+export const commitsSchema = component("Commits", {
+  commits: z.array(commitSchema.omit({ members: true })),
+  nextCursor: z.string().nullable(),
+});
 
-export const memberSchema = z
-  .strictObject({
-    key: memberKeySchema,
-    sandbox: sandboxIdSchema,
-    addedAt: z.iso.datetime(),
-    state: z.enum(["joining", "member"]).describe("`joining`: the sandbox has not confirmed yet."),
-    committed: z.int().nullable().describe("The last commit that included it; null if none did."),
-    replaced: sandboxIdSchema
-      .optional()
-      .describe("In the response to the call that replaced a member: the sandbox before it."),
-  })
-  .meta({ id: "Member" });
+export const memberSchema = component("Member", {
+  key: memberKeySchema,
+  sandbox: sandboxIdSchema,
+  addedAt: z.iso.datetime(),
+  state: z.enum(["joining", "member"]).describe("`joining`: the sandbox has not confirmed yet."),
+  committed: z.int().nullable().describe("The last commit that included it; null if none did."),
+  replaced: sandboxIdSchema
+    .optional()
+    .describe("In the response to the call that replaced a member: the sandbox before it."),
+});
 
-export const planSchema = z
-  .strictObject({
-    name: planNameSchema,
-    createdAt: z.iso.datetime(),
-    members: z.array(memberSchema),
-    running: commitSchema
-      .omit({ members: true })
-      .optional()
-      .describe("The run in progress: until it ends, members cannot be changed."),
-    last: commitSchema.omit({ members: true }).optional().describe("The last run that has ended."),
-  })
-  .meta({ id: "Plan" });
+export const planSchema = component("Plan", {
+  name: planNameSchema,
+  createdAt: z.iso.datetime(),
+  members: z.array(memberSchema),
+  running: commitSchema
+    .omit({ members: true })
+    .optional()
+    .describe("The run in progress: until it ends, members cannot be changed."),
+  last: commitSchema.omit({ members: true }).optional().describe("The last run that has ended."),
+});
 
-export const plansSchema = z
-  .strictObject({
-    plans: z.array(z.strictObject({ name: planNameSchema, createdAt: z.iso.datetime() })),
-    nextCursor: z.string().nullable(),
-  })
-  .meta({ id: "Plans" });
+export const plansSchema = component("Plans", {
+  plans: z.array(z.strictObject({ name: planNameSchema, createdAt: z.iso.datetime() })),
+  nextCursor: z.string().nullable(),
+});
 
 export const plansQuerySchema = z.strictObject({
   limit: pageLimit("Plans", limits.plansPageMax, 100),

@@ -1,5 +1,6 @@
 /** Schemas of ports: servers in a sandbox that others reach by an address with a token. */
 import { z } from "zod";
+import { component } from "./fields/component.ts";
 import { queryNumber, wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
 
@@ -9,42 +10,31 @@ export const portNumberSchema = wholeNumber(1, portMax);
 
 export const pathPortSchema = queryNumber(1, portMax);
 
-export const portCallSchema = z
-  .strictObject({
-    port: portNumberSchema,
-    wake: z
-      .boolean()
-      .default(false)
-      .describe("Whether a request to the port may start the container."),
-  })
-  .meta({ id: "PortCall" });
+export const portCallSchema = component("PortCall", {
+  port: portNumberSchema,
+  wake: z
+    .boolean()
+    .default(false)
+    .describe("Whether a request to the port may start the container."),
+});
 
 const portFields = { port: portNumberSchema, wake: z.boolean(), createdAt: z.iso.datetime() };
 
-export const portSchema = z
-  .strictObject({
-    ...portFields,
-    url: z
-      .string()
-      .describe(
-        "An address with a host of its own. It needs no key: everyone who knows it can use it.",
-      ),
-    pathUrl: z
-      .string()
-      .describe(
-        "The same as a path below Berth's own address, if wildcard hosts are not available.",
-      ),
-    token: z
-      .string()
-      .describe(
-        "The secret part of the address, shown only once. Opening the port again replaces it.",
-      ),
-  })
-  .meta({ id: "Port" });
+export const portSchema = component("Port", {
+  ...portFields,
+  url: z.string().describe("An address with a host of its own. Everyone who knows it can use it."),
+  pathUrl: z
+    .string()
+    .describe("The same as a path below Berth's own address, if wildcard hosts are not available."),
+  token: z
+    .string()
+    .describe("The secret part of the address, shown only once; opening again replaces it."),
+});
 
-export const portsSchema = z
-  .strictObject({ ports: z.array(z.strictObject(portFields)), nextCursor: z.null() })
-  .meta({ id: "Ports" });
+export const portsSchema = component("Ports", {
+  ports: z.array(z.strictObject(portFields)),
+  nextCursor: z.null(),
+});
 
 /** `<port>-<sandbox>-<token>`, as a label of a host name or a segment of a path. */
 const labelPattern = new RegExp(

@@ -10,6 +10,7 @@ import {
   hasCommandOrArgv,
   programFields,
 } from "./exec.ts";
+import { component } from "./fields/component.ts";
 import { handleMessage, handlePattern } from "./fields/handle.ts";
 import { queryNumber, wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
@@ -45,18 +46,14 @@ export const processCallSchema = z
       ),
     timeoutMs: wholeNumber(1, limits.processTimeoutMaxMs)
       .optional()
-      .describe(
-        "Milliseconds until it and its descendants get SIGTERM, and 2 s later SIGKILL; none by default.",
-      ),
+      .describe("Milliseconds until all its processes get SIGTERM, then SIGKILL; none by default."),
     logBytesMax: wholeNumber(limits.processLogMinBytes, limits.processLogMaxBytes)
       .default(limits.processLogDefaultBytes)
       .describe("Bytes of output that are stored on disk."),
     onFull: z
       .enum(["drop", "block"])
       .default("drop")
-      .describe(
-        "If the log is full: `drop` removes the oldest output, `block` waits until it was read.",
-      ),
+      .describe("If the log is full: `drop` removes the oldest, `block` waits for readers."),
     endsWithLease: endsWithLeaseSchema
       .optional()
       .describe("Ends with the lease of the call, and keeps it alive until then."),
@@ -66,53 +63,48 @@ export const processCallSchema = z
   .refine((call) => call.ifRunning === undefined || call.name !== undefined, ifRunningNeedsName)
   .meta({ id: "ProcessCall" });
 
-export const processSchema = z
-  .strictObject({
-    id: handleSchema,
-    name: handleSchema.optional().describe("In lists the newest of one name comes first."),
-    pid: z.int().nullable().describe("Inside the sandbox; null if the program did not start."),
-    state: processStateSchema,
-    command: z.string().optional(),
-    argv: z.array(z.string()).optional(),
-    abridged: z
-      .literal(true)
-      .optional()
-      .describe(
-        "`command` or `argv` is cut: lists show the beginning, GET of the process shows all of it.",
-      ),
-    cwd: z.string(),
-    sessionId: z.string().optional().describe("The session in which it was started."),
-    startedAt: z.iso.datetime(),
-    endedAt: z.iso.datetime().optional(),
-    exitCode: z.int().nullable().optional(),
-    signal: z.string().nullable().optional(),
-    timedOut: z.boolean().optional(),
-    leftovers: z
-      .int()
-      .optional()
-      .describe("Processes that were still running when it exited; they were ended."),
-    log: z
-      .strictObject({
-        start: z.int().describe("The oldest cursor that can still be read."),
-        end: z.int(),
-        stdoutBytes: z.int(),
-        stderrBytes: z.int(),
-        bytesMax: z.int(),
-        onFull: z.enum(["drop", "block"]),
-      })
-      .describe(
-        "Bytes that were written, and the range that is stored: from `start` to before `end`.",
-      ),
-    stdin: z
-      .strictObject({ offset: z.int(), ended: z.boolean() })
-      .describe("Bytes of standard input that were accepted, and whether it was closed."),
-    incarnation: z.string(),
-  })
-  .meta({ id: "Process" });
+export const processSchema = component("Process", {
+  id: handleSchema,
+  name: handleSchema.optional().describe("In lists the newest of one name comes first."),
+  pid: z.int().nullable().describe("Inside the sandbox; null if the program did not start."),
+  state: processStateSchema,
+  command: z.string().optional(),
+  argv: z.array(z.string()).optional(),
+  abridged: z
+    .literal(true)
+    .optional()
+    .describe("`command` or `argv` is cut, as in lists; GET of the process shows all of it."),
+  cwd: z.string(),
+  sessionId: z.string().optional().describe("The session in which it was started."),
+  startedAt: z.iso.datetime(),
+  endedAt: z.iso.datetime().optional(),
+  exitCode: z.int().nullable().optional(),
+  signal: z.string().nullable().optional(),
+  timedOut: z.boolean().optional(),
+  leftovers: z
+    .int()
+    .optional()
+    .describe("Processes that were still running when it exited; they were ended."),
+  log: z
+    .strictObject({
+      start: z.int().describe("The oldest cursor that can still be read."),
+      end: z.int(),
+      stdoutBytes: z.int(),
+      stderrBytes: z.int(),
+      bytesMax: z.int(),
+      onFull: z.enum(["drop", "block"]),
+    })
+    .describe("Bytes that were written; those from `start` to before `end` are stored."),
+  stdin: z
+    .strictObject({ offset: z.int(), ended: z.boolean() })
+    .describe("Bytes of standard input that were accepted, and whether it was closed."),
+  incarnation: z.string(),
+});
 
-export const processesSchema = z
-  .strictObject({ processes: z.array(processSchema), nextCursor: z.null() })
-  .meta({ id: "Processes" });
+export const processesSchema = component("Processes", {
+  processes: z.array(processSchema),
+  nextCursor: z.null(),
+});
 
 export const processesQuerySchema = z.strictObject({
   state: processStateSchema.optional().describe("Only processes in this state."),
@@ -156,44 +148,34 @@ export const waitQuerySchema = z.strictObject({
     .describe("Milliseconds; 30,000 by default, at most 1 hour."),
 });
 
-export const waitedSchema = z
-  .strictObject({
-    met: z
-      .boolean()
-      .describe("False: the condition was not met in time, or cannot be met any more."),
-    process: processSchema,
-  })
-  .meta({ id: "Waited" });
+export const waitedSchema = component("Waited", {
+  met: z.boolean().describe("False: the condition was not met in time, or cannot be met any more."),
+  process: processSchema,
+});
 
 export const stdinQuerySchema = z.strictObject({
   offset: cursorSchema
     .optional()
-    .describe(
-      "Offset of the first byte; bytes that were accepted before are skipped, so a write can be repeated.",
-    ),
+    .describe("Offset of the first byte; bytes that were accepted before are skipped."),
   eof: z.enum(["0", "1"]).default("0").describe("`1`: closes standard input after these bytes."),
 });
 
-export const stdinTakenSchema = z
-  .strictObject({
-    offset: z.int().describe("Bytes accepted so far by all writes."),
-    ended: z.boolean(),
-  })
-  .meta({ id: "StdinTaken" });
+export const stdinTakenSchema = component("StdinTaken", {
+  offset: z.int().describe("Bytes accepted so far by all writes."),
+  ended: z.boolean(),
+});
 
 export const signalNames = [
   ...(["SIGHUP", "SIGINT", "SIGQUIT", "SIGKILL", "SIGUSR1", "SIGUSR2", "SIGTERM"] as const),
   ...(["SIGCONT", "SIGSTOP", "SIGWINCH"] as const),
 ] as const;
 
-export const signalCallSchema = z
-  .strictObject({
-    signal: z
-      .enum(signalNames)
-      .default("SIGTERM")
-      .describe("Sent to the process and all its descendants."),
-  })
-  .meta({ id: "SignalCall" });
+export const signalCallSchema = component("SignalCall", {
+  signal: z
+    .enum(signalNames)
+    .default("SIGTERM")
+    .describe("Sent to the process and all its descendants."),
+});
 
 export type ProcessInput = z.input<typeof processCallSchema>;
 export type ProcessCall = z.infer<typeof processCallSchema>;

@@ -1,5 +1,6 @@
 /** The rights of keys and tokens, and the schemas of tokens and tickets. Only the Worker can sign tokens. */
 import { z } from "zod";
+import { component } from "./fields/component.ts";
 import { wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
 
@@ -7,33 +8,27 @@ export const rights = ["read", "exec", "files", "terminal", "lease", "lifecycle"
 
 export const rightSchema = z.enum(rights);
 
-export const tokenCallSchema = z
-  .strictObject({
-    rights: z
-      .array(rightSchema)
-      .min(1)
-      .max(rights.length)
-      .refine((list) => new Set(list).size === list.length, "must name each right once"),
-    ttlMs: wholeNumber(limits.tokenTtlMinMs, limits.tokenTtlMaxMs)
-      .default(limits.tokenTtlMs)
-      .describe("Milliseconds until the token expires."),
-  })
-  .meta({ id: "TokenCall" });
+export const tokenCallSchema = component("TokenCall", {
+  rights: z
+    .array(rightSchema)
+    .min(1)
+    .max(rights.length)
+    .refine((list) => new Set(list).size === list.length, "must name each right once"),
+  ttlMs: wholeNumber(limits.tokenTtlMinMs, limits.tokenTtlMaxMs)
+    .default(limits.tokenTtlMs)
+    .describe("Milliseconds until the token expires."),
+});
 
-export const tokenSchema = z
-  .strictObject({
-    token: z.string().describe("Use it like a key; valid for this sandbox only."),
-    rights: z.array(rightSchema),
-    expiresAt: z.iso.datetime(),
-  })
-  .meta({ id: "Token" });
+export const tokenSchema = component("Token", {
+  token: z.string().describe("Use it like a key; valid for this sandbox only."),
+  rights: z.array(rightSchema),
+  expiresAt: z.iso.datetime(),
+});
 
-export const connectTicketSchema = z
-  .strictObject({
-    ticket: z.string().describe("Opens one WebSocket, in `?ct=` or as a subprotocol."),
-    expiresAt: z.iso.datetime(),
-  })
-  .meta({ id: "ConnectTicket" });
+export const connectTicketSchema = component("ConnectTicket", {
+  ticket: z.string().describe("Opens one WebSocket, in `?ct=` or as a subprotocol."),
+  expiresAt: z.iso.datetime(),
+});
 
 export type Right = z.infer<typeof rightSchema>;
 export type TokenCall = z.infer<typeof tokenCallSchema>;

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { checkpointIdSchema } from "./checkpoint.ts";
 import { BerthError } from "./errors.ts";
+import { component } from "./fields/component.ts";
 import { pathSchema, sandboxEnvSchema } from "./fields/env.ts";
 import { sandboxIdSchema } from "./fields/id.ts";
 import { flagSchema, wholeNumber } from "./fields/scalar.ts";
@@ -45,54 +46,50 @@ export const networkSchema = z
 
 export const onIdleSchema = z.enum(["pause", "destroy", "none"]);
 
-export const createCallSchema = z
-  .strictObject({
-    env: sandboxEnvSchema.default({}).describe("The environment of every command."),
-    cwd: pathSchema.optional().describe("The folder in which commands run; /workspace by default."),
-    image: z
-      .string()
-      .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/)
-      .optional()
-      .describe("The name of a configured image."),
-    size: sizeNameSchema
-      .optional()
-      .describe("The name of a configured size; it cannot be changed later."),
-    scope: scopeSchema
-      .optional()
-      .describe("Find or create: returns the sandbox of this scope if it exists."),
-    onExisting: onExistingSchema
-      .default("reuse")
-      .describe("If the scope has a sandbox: `reuse` it, `replace` it, or fail with `error`."),
-    client: clientSchema.optional().describe("Stored with the sandbox and shown in lists."),
-    from: checkpointIdSchema
-      .optional()
-      .describe(
-        "Starts with the files of this checkpoint, and its metadata, env and settings unless given.",
-      ),
-    network: networkSchema.default({ internet: true }),
-    metadata: metadataPatchSchema.default({}),
-    start: z
-      .boolean()
-      .default(true)
-      .describe("False: starts paused, without a container until it is used."),
-    wake: z
-      .enum(["auto", "never"])
-      .default("auto")
-      .describe("`auto`: a call starts a paused sandbox. `never`: only POST …/start does."),
-    idleTimeoutMs: wholeNumber(limits.idleTimeoutMinMs, limits.idleTimeoutMaxMs)
-      .default(limits.idleTimeoutMs)
-      .describe("Milliseconds without work until `onIdle` happens."),
-    onIdle: onIdleSchema
-      .default("pause")
-      .describe("What happens after `idleTimeoutMs` without work."),
-    maxLifetimeMs: wholeNumber(limits.maxLifetimeMinMs, limits.maxLifetimeMaxMs)
-      .optional()
-      .describe("Milliseconds until the sandbox is destroyed, whatever it does; none by default."),
-    waitMs: wholeNumber(0, limits.waitMaxMs)
-      .default(0)
-      .describe("Milliseconds that this call may wait for `running` or `failed`."),
-  })
-  .meta({ id: "CreateCall" });
+export const createCallSchema = component("CreateCall", {
+  env: sandboxEnvSchema.default({}).describe("The environment of every command."),
+  cwd: pathSchema.optional().describe("The folder in which commands run; /workspace by default."),
+  image: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/)
+    .optional()
+    .describe("The name of a configured image."),
+  size: sizeNameSchema
+    .optional()
+    .describe("The name of a configured size; it cannot be changed later."),
+  scope: scopeSchema
+    .optional()
+    .describe("Find or create: returns the sandbox of this scope if it exists."),
+  onExisting: onExistingSchema
+    .default("reuse")
+    .describe("If the scope has a sandbox: `reuse` it, `replace` it, or fail with `error`."),
+  client: clientSchema.optional().describe("Stored with the sandbox and shown in lists."),
+  from: checkpointIdSchema
+    .optional()
+    .describe("Starts with the files, and unless given the settings, of this checkpoint."),
+  network: networkSchema.default({ internet: true }),
+  metadata: metadataPatchSchema.default({}),
+  start: z
+    .boolean()
+    .default(true)
+    .describe("False: starts paused, without a container until it is used."),
+  wake: z
+    .enum(["auto", "never"])
+    .default("auto")
+    .describe("`auto`: a call starts a paused sandbox. `never`: only POST …/start does."),
+  idleTimeoutMs: wholeNumber(limits.idleTimeoutMinMs, limits.idleTimeoutMaxMs)
+    .default(limits.idleTimeoutMs)
+    .describe("Milliseconds without work until `onIdle` happens."),
+  onIdle: onIdleSchema
+    .default("pause")
+    .describe("What happens after `idleTimeoutMs` without work."),
+  maxLifetimeMs: wholeNumber(limits.maxLifetimeMinMs, limits.maxLifetimeMaxMs)
+    .optional()
+    .describe("Milliseconds until the sandbox is destroyed, whatever it does; none by default."),
+  waitMs: wholeNumber(0, limits.waitMaxMs)
+    .default(0)
+    .describe("Milliseconds that this call may wait for `running` or `failed`."),
+});
 
 const forceSchema = flagSchema.default(false).describe("Even if somebody else holds the lease.");
 
@@ -131,49 +128,47 @@ export const failReasonSchema = z.enum([
 /** Where the files of an incarnation came from: created, kept, restored from a saved tree, or from the image. */
 export const filesFromSchema = z.enum(["new", "kept", "snapshot", "image"]);
 
-export const sandboxSchema = z
-  .strictObject({
-    id: sandboxIdSchema,
-    state: z.enum(stateNames),
-    stateSince: z.iso.datetime(),
-    createdAt: z.iso.datetime(),
-    reason: z.string().optional().describe("Why it failed or was destroyed."),
-    restartable: z
-      .boolean()
-      .optional()
-      .describe("With `failed`: whether the next call that needs a container starts it again."),
-    incarnation: z.string().optional().describe("The current run of its container."),
-    files: filesFromSchema.optional().describe("Where the files of this incarnation came from."),
-    isolation: isolationSchema.optional(),
-    notes: z
-      .array(z.string())
-      .optional()
-      .describe("Settings that have no effect on this installation."),
-    cwd: z.string().optional(),
-    image: z.string().optional(),
-    size: z.string().optional(),
-    network: networkSchema,
-    idleTimeoutMs: z.int(),
-    onIdle: onIdleSchema,
-    maxLifetimeMs: z.int().optional(),
-    wake: z.enum(["auto", "never"]),
-    scope: scopeSchema.optional(),
-    client: clientSchema.optional(),
-    madeBy: z.string().optional().describe("Identifies the key that created it."),
-    found: z.literal(true).optional().describe("In the response to a create: the sandbox existed."),
-    replaced: sandboxIdSchema
-      .optional()
-      .describe("In the response to a create: the sandbox that it replaced."),
-    listed: z.literal(false).optional().describe("The lists do not show this change yet."),
-    metadata: metadataSchema,
-    metadataVersion: z.int().describe("Grows with each change of the metadata."),
-    plan: z.string().optional().describe("The plan that it is a member of."),
-    lease: z
-      .strictObject({ holder: z.string(), expiresAt: z.iso.datetime() })
-      .optional()
-      .describe("The current holder of the lease."),
-  })
-  .meta({ id: "Sandbox" });
+export const sandboxSchema = component("Sandbox", {
+  id: sandboxIdSchema,
+  state: z.enum(stateNames),
+  stateSince: z.iso.datetime(),
+  createdAt: z.iso.datetime(),
+  reason: z.string().optional().describe("Why it failed or was destroyed."),
+  restartable: z
+    .boolean()
+    .optional()
+    .describe("With `failed`: whether the next call that needs a container starts it again."),
+  incarnation: z.string().optional().describe("The current run of its container."),
+  files: filesFromSchema.optional().describe("Where the files of this incarnation came from."),
+  isolation: isolationSchema.optional(),
+  notes: z
+    .array(z.string())
+    .optional()
+    .describe("Settings that have no effect on this installation."),
+  cwd: z.string().optional(),
+  image: z.string().optional(),
+  size: z.string().optional(),
+  network: networkSchema,
+  idleTimeoutMs: z.int(),
+  onIdle: onIdleSchema,
+  maxLifetimeMs: z.int().optional(),
+  wake: z.enum(["auto", "never"]),
+  scope: scopeSchema.optional(),
+  client: clientSchema.optional(),
+  madeBy: z.string().optional().describe("Identifies the key that created it."),
+  found: z.literal(true).optional().describe("In the response to a create: the sandbox existed."),
+  replaced: sandboxIdSchema
+    .optional()
+    .describe("In the response to a create: the sandbox that it replaced."),
+  listed: z.literal(false).optional().describe("The lists do not show this change yet."),
+  metadata: metadataSchema,
+  metadataVersion: z.int().describe("Grows with each change of the metadata."),
+  plan: z.string().optional().describe("The plan that it is a member of."),
+  lease: z
+    .strictObject({ holder: z.string(), expiresAt: z.iso.datetime() })
+    .optional()
+    .describe("The current holder of the lease."),
+});
 
 export type StateName = (typeof stateNames)[number];
 export type OnIdle = z.infer<typeof onIdleSchema>;

@@ -1,6 +1,7 @@
 /** Schemas of terminals: pseudo-terminals that are used over a WebSocket. */
 import { z } from "zod";
 import { argumentsFit, argumentsTooLong, argvSchema, cwdSchema } from "./exec.ts";
+import { component } from "./fields/component.ts";
 import { envSchema } from "./fields/env.ts";
 import { queryNumber, wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
@@ -28,40 +29,38 @@ export const terminalCallSchema = z
   .refine(argumentsFit, argumentsTooLong)
   .meta({ id: "TerminalCall" });
 
-export const terminalResizeSchema = z.strictObject(size).meta({ id: "TerminalResize" });
+export const terminalResizeSchema = component("TerminalResize", size);
 
-export const terminalSchema = z
-  .strictObject({
-    id: handleSchema,
-    pid: z.int(),
-    ...size,
-    argv: z.array(z.string()),
-    createdAt: z.iso.datetime(),
-    viewers: z.int().describe("Connections that are attached now."),
-    offset: z.int().describe("Bytes of output so far."),
-    incarnation: z.string(),
-  })
-  .meta({ id: "Terminal" });
+export const terminalSchema = component("Terminal", {
+  id: handleSchema,
+  pid: z.int(),
+  ...size,
+  argv: z.array(z.string()),
+  createdAt: z.iso.datetime(),
+  viewers: z.int().describe("Connections that are attached now."),
+  offset: z.int().describe("Bytes of output so far."),
+  incarnation: z.string(),
+});
 
-export const terminalsSchema = z
-  .strictObject({ terminals: z.array(terminalSchema), nextCursor: z.null() })
-  .meta({ id: "Terminals" });
+export const terminalsSchema = component("Terminals", {
+  terminals: z.array(terminalSchema),
+  nextCursor: z.null(),
+});
 
-export const terminalEndedSchema = z
-  .strictObject({ id: handleSchema, ended: z.literal(true) })
-  .meta({ id: "TerminalEnded" });
+export const terminalEndedSchema = component("TerminalEnded", {
+  id: handleSchema,
+  ended: z.literal(true),
+});
 
-export const screenSchema = z
-  .strictObject({
-    text: z.string().describe("The visible lines, without trailing spaces."),
-    cols: z.int(),
-    rows: z.int(),
-    cursor: z.strictObject({ x: z.int(), y: z.int() }).describe("Column and row, both from 0."),
-    title: z.string(),
-    alternate: z.boolean().describe("The alternate screen of a full-screen program is visible."),
-    offset: z.int().describe("Bytes of output up to this screen."),
-  })
-  .meta({ id: "Screen" });
+export const screenSchema = component("Screen", {
+  text: z.string().describe("The visible lines, without trailing spaces."),
+  cols: z.int(),
+  rows: z.int(),
+  cursor: z.strictObject({ x: z.int(), y: z.int() }).describe("Column and row, both from 0."),
+  title: z.string(),
+  alternate: z.boolean().describe("The alternate screen of a full-screen program is visible."),
+  offset: z.int().describe("Bytes of output up to this screen."),
+});
 
 export const connectQuerySchema = z.strictObject({
   after: queryNumber(0, Number.MAX_SAFE_INTEGER)

@@ -5,40 +5,38 @@ import { limits } from "../../../src/protocol/limits.ts";
 import { acquireLease, createSandbox, eventsOfType, itWith, refusal, type World } from "./world.ts";
 
 export function eventContract(world: World): void {
+  const itEvicting = itWith(world, "evict");
   describe("events", () => {
-    itWith(world, "evict")(
-      "[Y6] are complete and ordered, with a number that only grows",
-      async () => {
-        const { id, box } = await createSandbox(world, { metadata: { a: "1" } });
-        const { token } = acquireLease(await box.acquireLease({ holder: "one" }));
-        await world.evict(id);
-        await box.patchMetadata({ a: "2" });
-        await box.releaseLease(token);
-        await world.evict(id);
-        await box.pause();
-        await box.start();
-        const { events, gap, nextCursor } = await box.events();
-        expect({ gap, nextCursor }).toEqual({ gap: false, nextCursor: null });
-        expect(events.map(({ seq }) => seq)).toEqual(events.map((_event, index) => index + 1));
-        const times = events.map((event) => Date.parse(event.at));
-        expect(times).toEqual([...times].sort((a, b) => a - b));
-        const words = events.map(({ event }) => {
-          if (event.type === "state") return event.state;
-          return event.type === "lease" ? event.what : event.type;
-        });
-        expect(words).toEqual([
-          "starting",
-          "running",
-          "granted",
-          "metadata",
-          "ended",
-          "pausing",
-          "paused",
-          "starting",
-          "running",
-        ]);
-      },
-    );
+    itEvicting("[Y6] are complete and ordered, with a number that only grows", async () => {
+      const { id, box } = await createSandbox(world, { metadata: { a: "1" } });
+      const { token } = acquireLease(await box.acquireLease({ holder: "one" }));
+      await world.evict(id);
+      await box.patchMetadata({ a: "2" });
+      await box.releaseLease(token);
+      await world.evict(id);
+      await box.pause();
+      await box.start();
+      const { events, gap, nextCursor } = await box.events();
+      expect({ gap, nextCursor }).toEqual({ gap: false, nextCursor: null });
+      expect(events.map(({ seq }) => seq)).toEqual(events.map((_event, index) => index + 1));
+      const times = events.map((event) => Date.parse(event.at));
+      expect(times).toEqual([...times].sort((a, b) => a - b));
+      const words = events.map(({ event }) => {
+        if (event.type === "state") return event.state;
+        return event.type === "lease" ? event.what : event.type;
+      });
+      expect(words).toEqual([
+        "starting",
+        "running",
+        "granted",
+        "metadata",
+        "ended",
+        "pausing",
+        "paused",
+        "starting",
+        "running",
+      ]);
+    });
 
     it("[Y6] come in pages that omit nothing", async () => {
       const { box } = await createSandbox(world);

@@ -6,14 +6,17 @@ import {
   createSandbox,
   eventsOfType,
   eventually,
+  expectRefusal,
+  expectRefusals,
   itWith,
   queued,
   refusal,
-  refusals,
   type World,
 } from "./world.ts";
 
 export function leaseEndContract(world: World): void {
+  const itCounting = itWith(world, "ran");
+  const itEvicting = itWith(world, "evict");
   const running = (id: string, count = 1) =>
     eventually(async () => expect((await world.inside(id)).running).toBe(count));
   const waiting = (box: SandboxApi, count: number) =>
@@ -41,9 +44,8 @@ export function leaseEndContract(world: World): void {
       const next = acquireLease(await waits);
       // One for the loss, one for the grant.
       expect(next.fence).toBe(lease.fence + 2);
-      expect(await refusal(box.exec({ command: "true" }, { lease: lease.token }))).toMatchObject({
-        code: "lease_lost",
-        facts: { reason: "expired" },
+      await expectRefusal(box.exec({ command: "true" }, { lease: lease.token }), "lease_lost", {
+        reason: "expired",
       });
       await world.ring(id);
       expect(await kinds(box)).toEqual(["granted one", "lost one", "drained one", "granted two"]);
@@ -54,10 +56,7 @@ export function leaseEndContract(world: World): void {
       const { token } = acquireLease(await box.acquireLease({ holder: "one" }));
       const cut = refusal(box.exec({ command: "sleep 60" }, { lease: token }));
       await running(id);
-      expect(await refusal(box.releaseLease(token))).toMatchObject({
-        code: "lease_busy",
-        facts: { running: 1 },
-      });
+      await expectRefusal(box.releaseLease(token), "lease_busy", { running: 1 });
       expect((await box.lease()).state).toBe("held");
       const released = await box.releaseLease(token, { force: true });
       expect(["draining", "released"]).toContain(released.state);
@@ -69,7 +68,7 @@ export function leaseEndContract(world: World): void {
       expect(await box.releaseLease(token)).toEqual({ state: "released" });
     });
 
-    itWith(world, "ran")(
+    itCounting(
       "[Q15] [Q16] can be broken by a caller with the right; its work ends before the next holder begins",
       async () => {
         const { id, box } = await createSandbox(world);
@@ -79,10 +78,7 @@ export function leaseEndContract(world: World): void {
         const waits = box.acquireLease({ holder: "two", waitMs: 20_000 });
         await waiting(box, 1);
         const leaser = await world.leaser(id);
-        expect(await refusal(leaser.breakLease("I want it"))).toMatchObject({
-          code: "forbidden",
-          facts: { right: "admin" },
-        });
+        await expectRefusal(leaser.breakLease("I want it"), "forbidden", { right: "admin" });
         expect((await box.lease()).holder).toBe("one");
         await box.breakLease("it is stuck");
         const next = acquireLease(await waits);
@@ -95,12 +91,7 @@ export function leaseEndContract(world: World): void {
           box.releaseLease(lease.token),
           box.pause({ lease: lease.token }),
         ];
-        for (const refused of await refusals(late)) {
-          expect(refused).toMatchObject({
-            code: "lease_lost",
-            facts: { reason: "broken" },
-          });
-        }
+        await expectRefusals(late, "lease_lost", { reason: "broken" });
         expect((await world.inside(id)).ran).toEqual(["sleep 60"]);
         expect(await eventsOfType(box, "lease")).toMatchObject([
           { what: "granted", holder: "one" },
@@ -124,7 +115,7 @@ export function leaseEndContract(world: World): void {
       const { token } = acquireLease(await box.acquireLease({ holder: "one" }));
       const cut = refusal(box.exec({ command: "sleep 60" }, { lease: token }));
       await running(id);
-      expect((await refusal(box.pause())).code).toBe("lease_held");
+      await expectRefusal(box.pause(), "lease_held");
       expect((await box.pause({ force: true })).state).toBe("paused");
       expect((await cut).code).toBe("operation_interrupted");
       expect((await eventsOfType(box, "lease")).find(({ what }) => what === "lost")).toMatchObject({
@@ -144,12 +135,12 @@ export function leaseEndContract(world: World): void {
       await waiting(box, 1);
       const exec = refusal(box.exec({ command: "true" }, { waitMs: 20_000 }));
       await waiting(box, 2);
-      expect((await refusal(box.destroy())).code).toBe("lease_held");
+      await expectRefusal(box.destroy(), "lease_held");
       expect((await box.get()).state).toBe("running");
       expect((await box.destroy({ force: true })).state).toBe("destroyed");
       expect((await waits).code).toBe("sandbox_destroyed");
       expect((await exec).code).toBe("sandbox_destroyed");
-      expect((await refusal(box.renewLease(token))).code).toBe("sandbox_destroyed");
+      await expectRefusal(box.renewLease(token), "sandbox_destroyed");
       expect(await box.lease()).toMatchObject({ state: "free", waiterCount: 0 });
       expect((await eventsOfType(box, "lease")).at(-1)).toMatchObject({
         holder: "one",
@@ -166,35 +157,32 @@ export function leaseEndContract(world: World): void {
       expect((await box.destroy({ lease: token })).state).toBe("destroyed");
     });
 
-    itWith(world, "evict")(
-      "[Y17] finds holder, fence and queue order after each eviction",
-      async () => {
-        const { id, box } = await createSandbox(world);
-        const first = acquireLease(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
-        const asks = (n: number) =>
-          box.acquireLease({ holder: `w${n}`, queueMs: 600_000, ticket: `ticket-of-waiter-${n}` });
-        for (let n = 0; n < 3; n++) {
-          queued(await asks(n));
-          await world.evict(id);
-        }
-        expect(await box.lease()).toMatchObject({
-          holder: "one",
-          waiters: [{ holder: "w0" }, { holder: "w1" }, { holder: "w2" }],
-        });
-        let { token, fence } = first;
-        for (let n = 0; n < 3; n++) {
-          expect((await box.exec({ command: "true" }, { lease: token })).exitCode).toBe(0);
-          await world.evict(id);
-          await box.releaseLease(token);
-          await world.evict(id);
-          expect((await box.lease()).state).toBe("offered");
-          for (let late = n + 1; late < 3; late++) queued(await asks(late));
-          await world.evict(id);
-          const next = acquireLease(await asks(n));
-          expect(next.fence).toBeGreaterThan(fence);
-          ({ token, fence } = next);
-        }
-      },
-    );
+    itEvicting("[Y17] finds holder, fence and queue order after each eviction", async () => {
+      const { id, box } = await createSandbox(world);
+      const first = acquireLease(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
+      const asks = (n: number) =>
+        box.acquireLease({ holder: `w${n}`, queueMs: 600_000, ticket: `ticket-of-waiter-${n}` });
+      for (let n = 0; n < 3; n++) {
+        queued(await asks(n));
+        await world.evict(id);
+      }
+      expect(await box.lease()).toMatchObject({
+        holder: "one",
+        waiters: [{ holder: "w0" }, { holder: "w1" }, { holder: "w2" }],
+      });
+      let { token, fence } = first;
+      for (let n = 0; n < 3; n++) {
+        expect((await box.exec({ command: "true" }, { lease: token })).exitCode).toBe(0);
+        await world.evict(id);
+        await box.releaseLease(token);
+        await world.evict(id);
+        expect((await box.lease()).state).toBe("offered");
+        for (let late = n + 1; late < 3; late++) queued(await asks(late));
+        await world.evict(id);
+        const next = acquireLease(await asks(n));
+        expect(next.fence).toBeGreaterThan(fence);
+        ({ token, fence } = next);
+      }
+    });
   });
 }

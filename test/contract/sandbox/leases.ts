@@ -9,16 +9,20 @@ import {
   createSandbox,
   eventsOfType,
   eventually,
+  expectRefusal,
+  expectRefusals,
   itWith,
   queued,
   refusal,
-  refusals,
   type World,
 } from "./world.ts";
 
 const ticketOf = (name: string) => `ticket-of-${name}`.padEnd(24, "_");
 
 export function leaseContract(world: World): void {
+  const itCounting = itWith(world, "ran");
+  const itEvicting = itWith(world, "evict");
+  const itByTheClock = itWith(world, "clock", "ring");
   const running = (id: string, count = 1) =>
     eventually(async () => expect((await world.inside(id)).running).toBe(count));
   const waiting = (box: SandboxApi, count: number) =>
@@ -32,12 +36,7 @@ export function leaseContract(world: World): void {
       queued(await box.acquireLease({ holder: "second", queueMs: 60_000, ticket }));
       const seen = { holder: "agent 7", acquiredAt: lease.acquiredAt, expiresAt: lease.expiresAt };
       const calls = [box.acquireLease(), box.exec({ command: "true" }), box.pause()];
-      for (const refused of await refusals(calls)) {
-        expect(refused).toMatchObject({
-          code: "lease_held",
-          facts: { ...seen, waiting: 1 },
-        });
-      }
+      await expectRefusals(calls, "lease_held", { ...seen, waiting: 1 });
       const shown = [await box.lease(), await box.get(), await box.events()];
       expect(shown[0]).toMatchObject({ state: "held", ...seen, waiterCount: 1 });
       expect(shown[1]).toMatchObject({ lease: { holder: "agent 7" } });
@@ -67,7 +66,7 @@ export function leaseContract(world: World): void {
         const next = acquireLease(await call);
         expect(next.holder).toBe(`waiter ${n}`);
         expect(next.fence).toBeGreaterThan(fence);
-        expect((await refusal(box.acquireLease())).code).toBe("lease_held");
+        await expectRefusal(box.acquireLease(), "lease_held");
         ({ token, fence } = next);
       }
       await box.releaseLease(token);
@@ -81,18 +80,15 @@ export function leaseContract(world: World): void {
     it("[Q8] lets a call hang no longer than its `waitMs`", async () => {
       const { box } = await createSandbox(world);
       const { token } = acquireLease(await box.acquireLease({ holder: "one" }));
-      expect(await refusal(box.acquireLease({ waitMs: 100 }))).toMatchObject({
-        code: "lease_wait_timeout",
-        facts: { holder: "one" },
+      await expectRefusal(box.acquireLease({ waitMs: 100 }), "lease_wait_timeout", {
+        holder: "one",
       });
-      expect(await refusal(box.exec({ command: "true" }, { waitMs: 100 }))).toMatchObject({
-        code: "lease_wait_timeout",
-      });
+      await expectRefusal(box.exec({ command: "true" }, { waitMs: 100 }), "lease_wait_timeout");
       expect((await box.lease()).waiterCount).toBe(0);
       expect(await box.releaseLease(token)).toEqual({ state: "released" });
     });
 
-    itWith(world, "evict")(
+    itEvicting(
       "[Q5] [Q11] gives a repeated ticket the same place, then the same lease",
       async () => {
         const { id, box } = await createSandbox(world);
@@ -137,34 +133,29 @@ export function leaseContract(world: World): void {
       expect(await refusal(box.renewLease(token))).toMatchObject(lost);
     });
 
-    itWith(
-      world,
-      "clock",
-      "ring",
-    )("[Q7] offers a turn for ten seconds; unclaimed, it passes to the next", async () => {
-      const { id, box } = await createSandbox(world);
-      const { token } = acquireLease(await box.acquireLease({ holder: "one" }));
-      const asks = (name: string) =>
-        box.acquireLease({ holder: name, queueMs: 600_000, ticket: ticketOf(name) });
-      queued(await asks("two"));
-      queued(await asks("three"));
-      const now = Date.now();
-      world.clock(now);
-      await box.releaseLease(token);
-      world.clock(now + limits.leaseOfferMs - 1);
-      await world.ring(id);
-      expect((await box.lease()).waiterCount).toBe(2);
-      world.clock(now + limits.leaseOfferMs);
-      expect(await world.ring(id)).toBe(true);
-      expect(await box.lease()).toMatchObject({ state: "offered", waiterCount: 1 });
-      expect(acquireLease(await asks("three")).holder).toBe("three");
-    });
+    itByTheClock(
+      "[Q7] offers a turn for ten seconds; unclaimed, it passes to the next",
+      async () => {
+        const { id, box } = await createSandbox(world);
+        const { token } = acquireLease(await box.acquireLease({ holder: "one" }));
+        const asks = (name: string) =>
+          box.acquireLease({ holder: name, queueMs: 600_000, ticket: ticketOf(name) });
+        queued(await asks("two"));
+        queued(await asks("three"));
+        const now = Date.now();
+        world.clock(now);
+        await box.releaseLease(token);
+        world.clock(now + limits.leaseOfferMs - 1);
+        await world.ring(id);
+        expect((await box.lease()).waiterCount).toBe(2);
+        world.clock(now + limits.leaseOfferMs);
+        expect(await world.ring(id)).toBe(true);
+        expect(await box.lease()).toMatchObject({ state: "offered", waiterCount: 1 });
+        expect(acquireLease(await asks("three")).holder).toBe("three");
+      },
+    );
 
-    itWith(
-      world,
-      "clock",
-      "ring",
-    )("[Q8] drops a waiter that does not poll for thirty seconds", async () => {
+    itByTheClock("[Q8] drops a waiter that does not poll for thirty seconds", async () => {
       const { id, box } = await createSandbox(world);
       const { token } = acquireLease(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
       const asks = (name: string) =>
@@ -182,11 +173,7 @@ export function leaseContract(world: World): void {
       expect(acquireLease(await asks("three")).holder).toBe("three");
     });
 
-    itWith(
-      world,
-      "clock",
-      "ring",
-    )("[Q9] releases a lease that a waiter was granted and never used", async () => {
+    itByTheClock("[Q9] releases a lease that a waiter was granted and never used", async () => {
       const { id, box } = await createSandbox(world);
       const { token } = acquireLease(await box.acquireLease({ holder: "one" }));
       const waits = box.acquireLease({ holder: "two", waitMs: 20_000 });
@@ -198,10 +185,7 @@ export function leaseContract(world: World): void {
       world.clock(now + limits.leaseUseMs);
       expect(await world.ring(id)).toBe(true);
       expect((await box.lease()).state).toBe("free");
-      expect(await refusal(box.renewLease(given.token))).toMatchObject({
-        code: "lease_lost",
-        facts: { reason: "unused" },
-      });
+      await expectRefusal(box.renewLease(given.token), "lease_lost", { reason: "unused" });
     });
 
     itWith(world, "clock")(
@@ -228,27 +212,22 @@ export function leaseContract(world: World): void {
       const second = acquireLease(await box.acquireLease({ holder: "two" }));
       expect(await box.releaseLease(first.token)).toEqual({ state: "released" });
       expect(await box.lease()).toMatchObject({ state: "held", holder: "two" });
-      expect(await refusal(box.releaseLease("neverOne".repeat(4)))).toMatchObject({
-        code: "lease_lost",
-      });
+      await expectRefusal(box.releaseLease("neverOne".repeat(4)), "lease_lost");
       expect((await box.releaseLease(second.token)).state).toBe("released");
     });
 
-    itWith(world, "ran")(
+    itCounting(
       "[Q18] is granted once no call of others is in flight; newcomers do not pass",
       async () => {
         const { id, box } = await createSandbox(world);
         const slept = box.exec({ command: "sleep 3" });
         await running(id);
-        expect(await refusal(box.acquireLease())).toMatchObject({
-          code: "lease_pending",
-          facts: { running: 1, waiting: 0 },
-        });
+        await expectRefusal(box.acquireLease(), "lease_pending", { running: 1, waiting: 0 });
         const waits = box.acquireLease({ holder: "patient", waitMs: 20_000 });
         await waiting(box, 1);
-        expect(await refusal(box.exec({ command: "true" }))).toMatchObject({
-          code: "lease_pending",
-          facts: { waiting: 1, next: "patient" },
+        await expectRefusal(box.exec({ command: "true" }), "lease_pending", {
+          waiting: 1,
+          next: "patient",
         });
         expect((await box.lease()).state).toBe("free");
         const lease = acquireLease(await waits);
@@ -259,7 +238,7 @@ export function leaseContract(world: World): void {
       },
     );
 
-    itWith(world, "ran")(
+    itCounting(
       "[Y4] runs a call with a wait limit alone and in its turn, and is released after it",
       async () => {
         const { id, box } = await createSandbox(world);
@@ -280,22 +259,21 @@ export function leaseContract(world: World): void {
       },
     );
 
-    itWith(
-      world,
-      "clock",
-      "ring",
-    )("[Q11] lasts as long as a call of its holder runs, and a full `ttlMs` after it", async () => {
-      const { id, box } = await createSandbox(world);
-      const lease = acquireLease(await box.acquireLease({ ttlMs: 10_000 }));
-      const slept = box.exec({ command: "sleep 3" }, { lease: lease.token });
-      await running(id);
-      const late = Date.parse(lease.expiresAt) + 60_000;
-      world.clock(late);
-      await world.ring(id);
-      expect((await box.lease()).state).toBe("held");
-      expect((await slept).exitCode).toBe(0);
-      expect(Date.parse((await box.lease()).expiresAt ?? "")).toBe(late + 10_000);
-    });
+    itByTheClock(
+      "[Q11] lasts as long as a call of its holder runs, and a full `ttlMs` after it",
+      async () => {
+        const { id, box } = await createSandbox(world);
+        const lease = acquireLease(await box.acquireLease({ ttlMs: 10_000 }));
+        const slept = box.exec({ command: "sleep 3" }, { lease: lease.token });
+        await running(id);
+        const late = Date.parse(lease.expiresAt) + 60_000;
+        world.clock(late);
+        await world.ring(id);
+        expect((await box.lease()).state).toBe("held");
+        expect((await slept).exitCode).toBe(0);
+        expect(Date.parse((await box.lease()).expiresAt ?? "")).toBe(late + 10_000);
+      },
+    );
 
     it("[Y16] of one sandbox delays no other", async () => {
       const [one, two] = [await createSandbox(world), await createSandbox(world)];

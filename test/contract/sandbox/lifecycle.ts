@@ -5,13 +5,15 @@ import {
   createSandbox,
   eventsOfType,
   eventually,
+  expectRefusal,
+  expectRefusals,
   itWith,
   refusal,
-  refusals,
   type World,
 } from "./world.ts";
 
 export function lifecycleContract(world: World): void {
+  const itByTheClock = itWith(world, "clock", "ring");
   const running = (id: string) =>
     eventually(async () => expect((await world.inside(id)).running).toBe(1));
 
@@ -104,9 +106,8 @@ export function lifecycleContract(world: World): void {
       await box.touch();
       await box.events();
       expect((await world.inside(id)).starts).toEqual([]);
-      expect(await refusal(box.exec({ command: "true" }, { wake: false }))).toMatchObject({
-        code: "not_running",
-        facts: { state: "paused" },
+      await expectRefusal(box.exec({ command: "true" }, { wake: false }), "not_running", {
+        state: "paused",
       });
       expect((await world.inside(id)).starts).toEqual([]);
       expect(await box.exec({ command: "echo hi" })).toMatchObject({ stdout: "hi\n" });
@@ -115,10 +116,8 @@ export function lifecycleContract(world: World): void {
 
     it("[S15] is never woken by a call if its creator said so, only by a start", async () => {
       const { box } = await createSandbox(world, { start: false, wake: "never" });
-      expect((await refusal(box.exec({ command: "true" }))).code).toBe("not_running");
-      expect((await refusal(box.exec({ command: "true" }, { wake: true }))).code).toBe(
-        "not_running",
-      );
+      await expectRefusal(box.exec({ command: "true" }), "not_running");
+      await expectRefusal(box.exec({ command: "true" }, { wake: true }), "not_running");
       expect((await box.start()).state).toBe("running");
       expect((await box.exec({ command: "true" })).exitCode).toBe(0);
     });
@@ -162,10 +161,7 @@ export function lifecycleContract(world: World): void {
       const { id, box } = await createSandbox(world);
       const cut = refusal(box.exec({ command: "sleep 60" }));
       await running(id);
-      expect(await refusal(box.pause())).toMatchObject({
-        code: "lease_pending",
-        facts: { running: 1 },
-      });
+      await expectRefusal(box.pause(), "lease_pending", { running: 1 });
       expect((await box.pause({ force: true })).state).toBe("paused");
       expect((await cut).code).toBe("operation_interrupted");
 
@@ -197,41 +193,36 @@ export function lifecycleContract(world: World): void {
       if (onIdle !== "none") expect(after.reason).toBe("idle");
     });
 
-    itWith(
-      world,
-      "clock",
-      "ring",
-    )("[S16] is not idle while it is leased, runs a command or was touched", async () => {
-      const { id, box } = await createSandbox(world, { idleTimeoutMs: 60_000 });
-      const since = Date.parse((await box.get()).stateSince);
-      world.clock(since + 50_000);
-      await box.touch();
-      world.clock(since + 61_000);
-      await world.ring(id);
-      expect((await box.get()).state).toBe("running");
+    itByTheClock(
+      "[S16] is not idle while it is leased, runs a command or was touched",
+      async () => {
+        const { id, box } = await createSandbox(world, { idleTimeoutMs: 60_000 });
+        const since = Date.parse((await box.get()).stateSince);
+        world.clock(since + 50_000);
+        await box.touch();
+        world.clock(since + 61_000);
+        await world.ring(id);
+        expect((await box.get()).state).toBe("running");
 
-      const lease = await box.acquireLease({ ttlMs: 300_000 });
-      world.clock(since + 130_000);
-      await world.ring(id);
-      expect((await box.get()).state).toBe("running");
-      if ("token" in lease) await box.releaseLease(lease.token);
+        const lease = await box.acquireLease({ ttlMs: 300_000 });
+        world.clock(since + 130_000);
+        await world.ring(id);
+        expect((await box.get()).state).toBe("running");
+        if ("token" in lease) await box.releaseLease(lease.token);
 
-      const slept = box.exec({ command: "sleep 0.5" });
-      await running(id);
-      world.clock(since + 300_000);
-      await world.ring(id);
-      expect((await box.get()).state).toBe("running");
-      expect((await slept).exitCode).toBe(0);
-      world.clock(since + 400_000);
-      await world.ring(id);
-      expect((await box.get()).state).toBe("paused");
-    });
+        const slept = box.exec({ command: "sleep 0.5" });
+        await running(id);
+        world.clock(since + 300_000);
+        await world.ring(id);
+        expect((await box.get()).state).toBe("running");
+        expect((await slept).exitCode).toBe(0);
+        world.clock(since + 400_000);
+        await world.ring(id);
+        expect((await box.get()).state).toBe("paused");
+      },
+    );
 
-    itWith(
-      world,
-      "clock",
-      "ring",
-    )("[S17] ends with its maximum lifetime, whatever runs in it", async () => {
+    itByTheClock("[S17] ends with its maximum lifetime, whatever runs in it", async () => {
       const { id, box } = await createSandbox(world, { maxLifetimeMs: 120_000 });
       const createdAt = Date.parse((await box.get()).createdAt);
       const cut = refusal(box.exec({ command: "sleep 60" }));
@@ -260,12 +251,7 @@ export function lifecycleContract(world: World): void {
         box.createToken({ rights: ["read"] }),
         box.createTicket(),
       ];
-      for (const refused of await refusals(calls)) {
-        expect(refused).toMatchObject({
-          code: "sandbox_destroyed",
-          facts: { reason: "requested" },
-        });
-      }
+      await expectRefusals(calls, "sandbox_destroyed", { reason: "requested" });
       expect((await box.get()).state).toBe("destroyed");
       expect((await box.metadata()).metadata).toEqual({ owner: "ci" });
       expect((await box.lease()).state).toBe("free");

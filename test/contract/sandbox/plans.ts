@@ -2,13 +2,22 @@
 import { describe, expect, it } from "vitest";
 import type { PlanApi } from "../../../src/protocol/api.ts";
 import type { CommitInput } from "../../../src/protocol/plan.ts";
-import { createSandbox, eventually, itWith, refusal, refusals, type World } from "./world.ts";
+import {
+  createSandbox,
+  eventually,
+  expectRefusal,
+  itWith,
+  refusal,
+  refusals,
+  type World,
+} from "./world.ts";
 
 let drawn = 0;
 const newName = () => `plan-${Date.now().toString(36)}-${drawn++}`;
 const text = (bytes: string) => new TextEncoder().encode(bytes);
 
 export function planContract(world: World): void {
+  const itEvicting = itWith(world, "evict");
   const begun = async (name = newName()): Promise<PlanApi> => {
     const plan = world.berth.plan(name);
     await plan.put();
@@ -35,14 +44,12 @@ export function planContract(world: World): void {
       const second = await world.berth.plans({ limit: 1, cursor: first.nextCursor ?? "" });
       expect(second.plans.map((plan) => plan.name)).toEqual([`${name}.b`]);
       expect(await world.berth.plan(`${name}.a`).remove()).toEqual(created);
-      expect(await refusal(world.berth.plan(`${name}.a`).get())).toMatchObject({
-        code: "not_found",
-      });
+      await expectRefusal(world.berth.plan(`${name}.a`).get(), "not_found");
       const left = await world.berth.plans({ cursor: name });
       expect(left.plans.map((plan) => plan.name)).not.toContain(created.name);
       // Other tenants do not see it, and can have one of the same name.
       const foreign = world.other.plan(`${name}.b`);
-      expect(await refusal(foreign.get())).toMatchObject({ code: "not_found" });
+      await expectRefusal(foreign.get(), "not_found");
       await foreign.put();
       await foreign.remove();
       expect((await world.berth.plan(`${name}.b`).remove()).name).toBe(`${name}.b`);
@@ -132,16 +139,13 @@ export function planContract(world: World): void {
         ]);
         expect(await plan.commitOf(1)).toEqual(first);
         expect((await plan.get()).members.map(({ committed }) => committed)).toEqual([1, 1]);
-        expect(await refusal(plan.commit())).toMatchObject({
-          code: "nothing_to_commit",
-          facts: { commit: 2 },
-        });
+        await expectRefusal(plan.commit(), "nothing_to_commit", { commit: 2 });
         await write(id, "a", "two");
         await write(other.sandbox, "c", "new");
         const back = await plan.rollback();
         expect(back).toMatchObject({ commit: 3, kind: "rollback", outcome: "rolled_back" });
         expect(await read(id, "a")).toBe("one");
-        expect(await refusal(read(other.sandbox, "c"))).toMatchObject({ code: "file_not_found" });
+        await expectRefusal(read(other.sandbox, "c"), "file_not_found");
         const { commits } = await plan.commits();
         expect(commits.map(({ commit, outcome }) => [commit, outcome])).toEqual([
           [3, "rolled_back"],
@@ -164,9 +168,11 @@ export function planContract(world: World): void {
       const { sandbox } = await plan.putMember("free", { create: {} });
       await write(id, "a", "work");
       const lease = await box.acquireLease({ holder: "somebody" });
-      expect(await refusal(plan.commit({ waitMs: 50 }))).toMatchObject({
-        code: "lease_held",
-        facts: { commit: 1, key: "held", sandbox: id, holder: "somebody" },
+      await expectRefusal(plan.commit({ waitMs: 50 }), "lease_held", {
+        commit: 1,
+        key: "held",
+        sandbox: id,
+        holder: "somebody",
       });
       expect((await plan.get()).members.map(({ committed }) => committed)).toEqual([null, null]);
       // The free one is free again, and the leased one is still leased.
@@ -185,13 +191,10 @@ export function planContract(world: World): void {
       const name = (await plan.get()).name;
       const { id } = await createSandbox(world, { start: false });
       await plan.putMember("a", { sandboxId: id });
-      expect(await refusal(next.putMember("a", { sandboxId: id }))).toMatchObject({
-        code: "in_other_plan",
-        facts: { plan: name },
-      });
-      expect(await refusal(plan.putMember("b", { sandboxId: id }))).toMatchObject({
-        code: "in_other_plan",
-        facts: { plan: name, key: "a" },
+      await expectRefusal(next.putMember("a", { sandboxId: id }), "in_other_plan", { plan: name });
+      await expectRefusal(plan.putMember("b", { sandboxId: id }), "in_other_plan", {
+        plan: name,
+        key: "a",
       });
       const { id: young } = await createSandbox(world, { start: false });
       expect(await plan.putMember("a", { sandboxId: young })).toMatchObject({ replaced: id });
@@ -204,10 +207,8 @@ export function planContract(world: World): void {
       await eventually(async () => {
         expect((await world.berth.sandbox(young).get()).state).toBe("destroyed");
       });
-      expect(await refusal(plan.removeMember("a"))).toMatchObject({ code: "not_found" });
-      expect(await refusal(plan.putMember("a", { sandboxId: young }))).toMatchObject({
-        code: "sandbox_destroyed",
-      });
+      await expectRefusal(plan.removeMember("a"), "not_found");
+      await expectRefusal(plan.putMember("a", { sandboxId: young }), "sandbox_destroyed");
       await plan.remove();
       await next.remove({ sandboxes: "destroy" });
     });
@@ -221,13 +222,13 @@ export function planContract(world: World): void {
       const before = await plan.get();
       const facts = { key: "held", sandbox: id, holder: "somebody" };
       const out = plan.removeMember("held", { sandbox: "destroy" });
-      expect(await refusal(out)).toMatchObject({ code: "lease_held", facts });
+      await expectRefusal(out, "lease_held", facts);
       const end = plan.remove({ sandboxes: "destroy", force: false });
-      expect(await refusal(end)).toMatchObject({ code: "lease_held", facts });
+      await expectRefusal(end, "lease_held", facts);
       expect(await plan.get()).toEqual(before);
       expect(await box.lease()).toMatchObject({ state: "held", holder: "somebody" });
       const bad = plan.remove({ force: "perhaps" } as never);
-      expect(await refusal(bad)).toMatchObject({ code: "bad_request", facts: { field: "force" } });
+      await expectRefusal(bad, "bad_request", { field: "force" });
       expect(await plan.removeMember("held", { sandbox: "destroy", force: true })).toMatchObject({
         sandbox: id,
       });
@@ -246,26 +247,21 @@ export function planContract(world: World): void {
       const first = await plan.commit({ allowEmpty: true }, options);
       expect(first).toMatchObject({ commit: 1, outcome: "committed" });
       expect(await plan.commit({ allowEmpty: true, waitMs: 5 }, options)).toEqual(first);
-      expect(await refusal(plan.commit({}, options))).toMatchObject({
-        code: "idempotency_mismatch",
-      });
+      await expectRefusal(plan.commit({}, options), "idempotency_mismatch");
       await plan.remove({ sandboxes: "destroy" });
     });
 
-    itWith(world, "evict")(
-      "[PL47] lose nothing when their objects are evicted between two calls",
-      async () => {
-        const name = newName();
-        const plan = await begun(name);
-        const { sandbox } = await plan.putMember("a", { create: {} });
-        await write(sandbox, "a", "one");
-        const first = await plan.commit();
-        const before = await plan.get();
-        await world.evict(`local/${name}`);
-        expect(await plan.get()).toEqual(before);
-        expect(await plan.commitOf(1)).toEqual(first);
-        await plan.remove({ sandboxes: "destroy" });
-      },
-    );
+    itEvicting("[PL47] lose nothing when their objects are evicted between two calls", async () => {
+      const name = newName();
+      const plan = await begun(name);
+      const { sandbox } = await plan.putMember("a", { create: {} });
+      await write(sandbox, "a", "one");
+      const first = await plan.commit();
+      const before = await plan.get();
+      await world.evict(`local/${name}`);
+      expect(await plan.get()).toEqual(before);
+      expect(await plan.commitOf(1)).toEqual(first);
+      await plan.remove({ sandboxes: "destroy" });
+    });
   });
 }

@@ -1,7 +1,7 @@
 /** The contract of process logs: cursors, completeness, bounds. */
 import { describe, expect, it } from "vitest";
 import { logOf, rawLog, textOf, wholeLog } from "./log-events.ts";
-import { createSandbox, eventually, refusal, type World } from "./world.ts";
+import { createSandbox, eventually, expectRefusal, type World } from "./world.ts";
 
 const lines = (count: number) => Array.from({ length: count }, (_, n) => `${n + 1}\n`).join("");
 const bytesMax = 64 * 1024;
@@ -59,13 +59,11 @@ export function processLogContract(world: World): void {
       expect(await rawLog(box, id, { follow: true })).toBe(all);
       expect(await rawLog(box, id, { offset: 70_001 })).toBe(all.slice(70_001));
       expect(await rawLog(box, id, { offset: all.length })).toBe("");
-      expect(await refusal(rawLog(box, id, { offset: all.length + 1 }))).toMatchObject({
-        code: "bad_request",
-        facts: { field: "offset" },
+      await expectRefusal(rawLog(box, id, { offset: all.length + 1 }), "bad_request", {
+        field: "offset",
       });
-      expect(await refusal(wholeLog(box, id, { after: all.length + 6 }))).toMatchObject({
-        code: "bad_request",
-        facts: { field: "after" },
+      await expectRefusal(wholeLog(box, id, { after: all.length + 6 }), "bad_request", {
+        field: "after",
       });
     });
 

@@ -5,9 +5,9 @@ import {
   createSandbox,
   eventsOfType,
   eventually,
+  expectRefusal,
+  expectRefusals,
   itWith,
-  refusal,
-  refusals,
   type World,
 } from "./world.ts";
 
@@ -15,14 +15,15 @@ const argv = ["sleep", "60"];
 const ifRunning = "replace" as const;
 
 export function processNameContract(world: World): void {
+  const itEvicting = itWith(world, "evict");
   describe("a process with a name", () => {
     it("[Y59] has its name alone while it runs, and others learn its id", async () => {
       const { box } = await createSandbox(world);
       const first = await box.startProcess({ name: "web", argv });
       expect(first).toMatchObject({ name: "web", state: "running" });
-      expect(await refusal(box.startProcess({ name: "web", argv: ["true"] }))).toMatchObject({
-        code: "name_taken",
-        facts: { name: "web", id: first.id },
+      await expectRefusal(box.startProcess({ name: "web", argv: ["true"] }), "name_taken", {
+        name: "web",
+        id: first.id,
       });
       const other = await box.startProcess({ name: "db", argv });
       await box.endProcess(first.id);
@@ -39,16 +40,12 @@ export function processNameContract(world: World): void {
     it("[Y59] is refused if its name is malformed, or if a replacement has no name", async () => {
       const { box } = await createSandbox(world);
       for (const name of ["", "a b", "-a", "x".repeat(65)]) {
-        expect(await refusal(box.startProcess({ name, argv }))).toMatchObject({
-          code: "bad_request",
-          facts: { field: "name" },
-        });
+        await expectRefusal(box.startProcess({ name, argv }), "bad_request", { field: "name" });
       }
-      expect(await refusal(box.startProcess({ argv, ifRunning }))).toMatchObject({
-        code: "bad_request",
-        facts: { field: "ifRunning" },
+      await expectRefusal(box.startProcess({ argv, ifRunning }), "bad_request", {
+        field: "ifRunning",
       });
-      expect((await refusal(box.processes({ name: "" }))).code).toBe("bad_request");
+      await expectRefusal(box.processes({ name: "" }), "bad_request");
       expect((await box.processes()).processes).toEqual([]);
     });
 
@@ -81,13 +78,13 @@ export function processNameContract(world: World): void {
       const { box } = await createSandbox(world);
       const first = await box.startProcess({ name: "web", argv });
       const nowhere = box.startProcess({ name: "web", argv, cwd: "/no/such", ifRunning });
-      expect((await refusal(nowhere)).code).toBe("bad_cwd");
+      await expectRefusal(nowhere, "bad_cwd");
       const program = ["no-such-program"];
       const failed = await box.startProcess({ name: "web", argv: program, ifRunning });
       expect((await box.waitForProcess(failed.id)).process).toMatchObject({ exitCode: 127 });
       const { token } = acquireLease(await box.acquireLease({ holder: "other" }));
       const unleased = box.startProcess({ name: "web", argv, ifRunning });
-      expect((await refusal(unleased)).code).toBe("lease_held");
+      await expectRefusal(unleased, "lease_held");
       expect((await box.process(first.id)).state).toBe("running");
       const lease = { lease: token };
       const two = await box.startProcess({ name: "web", argv, ifRunning }, lease);
@@ -101,7 +98,7 @@ export function processNameContract(world: World): void {
       await box.execInSession(id, { command: "cd /tmp" });
       const first = await box.startProcess({ name: "web", argv });
       const call = { name: "web", command: "pwd; sleep 60" };
-      expect((await refusal(box.startProcessInSession(id, call))).code).toBe("name_taken");
+      await expectRefusal(box.startProcessInSession(id, call), "name_taken");
       const two = await box.startProcessInSession(id, { ...call, ifRunning });
       expect(two).toMatchObject({ name: "web", sessionId: id, cwd: "/tmp", state: "running" });
       expect((await box.process(first.id)).state).toBe("exited");
@@ -116,7 +113,7 @@ export function processNameContract(world: World): void {
       const lease = { lease: token };
       await box.startProcess({ name: "web", argv, endsWithLease: true }, lease);
       await eventually(async () => {
-        expect((await refusal(box.releaseLease(token))).code).toBe("lease_busy");
+        await expectRefusal(box.releaseLease(token), "lease_busy");
       });
       const two = await box.startProcess({ name: "web", argv, ifRunning }, lease);
       await eventually(async () => void (await box.releaseLease(token)));
@@ -145,25 +142,22 @@ export function processNameContract(world: World): void {
       const first = await box.startProcess({ name: "web", argv });
       const key = { idempotencyKey: "k" };
       const start = () => box.startProcess({ name: "web", argv }, key);
-      for (const { code } of await refusals([start(), start()])) expect(code).toBe("name_taken");
+      await expectRefusals([start(), start()], "name_taken");
       await box.endProcess(first.id);
       const two = await start();
       expect((await start()).id).toBe(two.id);
       expect((await box.process(two.id)).state).toBe("running");
     });
 
-    itWith(world, "evict")(
-      "[Y61] replaces once, also when the object is evicted in between",
-      async () => {
-        const { id, box } = await createSandbox(world);
-        const key = { idempotencyKey: "k" };
-        const call = { name: "web", argv, ifRunning };
-        const first = await box.startProcess(call, key);
-        await world.evict(id);
-        expect(await box.startProcess(call, key)).toMatchObject({ id: first.id, state: "running" });
-        expect((await box.processes({ name: "web" })).processes).toHaveLength(1);
-      },
-    );
+    itEvicting("[Y61] replaces once, also when the object is evicted in between", async () => {
+      const { id, box } = await createSandbox(world);
+      const key = { idempotencyKey: "k" };
+      const call = { name: "web", argv, ifRunning };
+      const first = await box.startProcess(call, key);
+      await world.evict(id);
+      expect(await box.startProcess(call, key)).toMatchObject({ id: first.id, state: "running" });
+      expect((await box.processes({ name: "web" })).processes).toHaveLength(1);
+    });
 
     it("[Y62] has a name within one incarnation only", async () => {
       const { box } = await createSandbox(world);

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { rawLog } from "./log-events.ts";
-import { createSandbox, eventually, refusal, refusals, type World } from "./world.ts";
+import { createSandbox, eventually, expectRefusal, expectRefusals, type World } from "./world.ts";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
@@ -86,9 +86,7 @@ export function processContract(world: World): void {
 
     it("[Y32] is refused if its folder is missing, and does not exist then", async () => {
       const { box } = await createSandbox(world);
-      expect((await refusal(box.startProcess({ command: "true", cwd: "/no/such" }))).code).toBe(
-        "bad_cwd",
-      );
+      await expectRefusal(box.startProcess({ command: "true", cwd: "/no/such" }), "bad_cwd");
       expect((await box.processes()).processes).toEqual([]);
     });
 
@@ -129,7 +127,7 @@ export function processContract(world: World): void {
       expect(await box.endProcess(id)).toMatchObject({ state: "exited", signal: "SIGTERM" });
       expect((await box.process(id)).state).toBe("exited");
       expect((await box.endProcess(id)).state).toBe("exited");
-      expect((await refusal(box.process(id))).code).toBe("not_found");
+      await expectRefusal(box.process(id), "not_found");
       expect((await box.processes()).processes).toEqual([]);
     });
 
@@ -169,9 +167,8 @@ export function processContract(world: World): void {
       const first = { offset: 6, ended: false };
       expect(await box.writeStdin(id, bytesOf("hello\n"), { offset: 0 })).toEqual(first);
       expect(await box.writeStdin(id, bytesOf("hello\n"), { offset: 0 })).toEqual(first);
-      expect(await refusal(box.writeStdin(id, bytesOf("late"), { offset: 7 }))).toMatchObject({
-        code: "stdin_gap",
-        facts: { offset: 6 },
+      await expectRefusal(box.writeStdin(id, bytesOf("late"), { offset: 7 }), "stdin_gap", {
+        offset: 6,
       });
       const [at] = ["lo\nwor"].map((text) => box.writeStdin(id, bytesOf(text), { offset: 3 }));
       expect(await at).toEqual({ offset: 9, ended: false });
@@ -196,7 +193,7 @@ export function processContract(world: World): void {
         expect(processes.map(({ id }) => id)).toEqual(ids.slice(3).reverse());
       });
       const forgotten = ids.slice(0, 3).map((id) => box.process(id));
-      for (const { code } of await refusals(forgotten)) expect(code).toBe("not_found");
+      await expectRefusals(forgotten, "not_found");
     });
   });
 }

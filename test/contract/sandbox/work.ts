@@ -11,9 +11,9 @@ import {
   createSandbox,
   eventsOfType,
   eventually,
+  expectRefusal,
+  expectRefusals,
   itWith,
-  refusal,
-  refusals,
   type World,
 } from "./world.ts";
 
@@ -60,9 +60,7 @@ export function workContract(world: World): void {
       const started = await startWork(box);
       const { token } = acquireLease(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
       const gated = [...starts(box), ...changes(box, started)];
-      for (const refused of await refusals(gated.map((call) => call()))) {
-        expect(refused).toMatchObject({ code: "lease_held", facts: { holder: "one" } });
-      }
+      await expectRefusals(gated, "lease_held", { holder: "one" });
       for (const read of reads(box, started)) await read();
       await box.resizeTerminal(started.terminal, { cols: 100, rows: 30 });
       const has = async () => [
@@ -94,24 +92,21 @@ export function workContract(world: World): void {
       const { id, box } = await createSandbox(world);
       const call = { argv: ["sleep", "60"], endsWithLease: true };
       for (const start of [box.startProcess, box.createTerminal]) {
-        expect(await refusal(start(call))).toMatchObject({
-          code: "bad_request",
-          facts: { field: "endsWithLease" },
-        });
+        await expectRefusal(start(call), "bad_request", { field: "endsWithLease" });
       }
       const { token } = acquireLease(await box.acquireLease({ holder: "one", ttlMs: 300_000 }));
       const process = await box.startProcess(call, { lease: token });
       const terminal = await box.createTerminal(call, { lease: token });
       await eventually(async () => {
         const facts = { running: 2 };
-        expect(await refusal(box.releaseLease(token))).toMatchObject({ code: "lease_busy", facts });
+        await expectRefusal(box.releaseLease(token), "lease_busy", facts);
       });
       await box.breakLease("another needs it");
       const next = acquireLease(await box.acquireLease({ holder: "two", waitMs: 20_000 }));
       expect((await world.inside(id)).running).toBe(0);
       const lease = { lease: next.token };
       expect((await box.endProcess(process.id, lease)).state).toBe("exited");
-      expect((await refusal(box.terminal(terminal.id))).code).toBe("not_found");
+      await expectRefusal(box.terminal(terminal.id), "not_found");
       await eventually(async () => {
         for (const kind of ["process", "terminal"] as const) {
           expect((await eventsOfType(box, kind)).at(-1)).toMatchObject({
@@ -134,19 +129,15 @@ export function workContract(world: World): void {
         () => box.endTerminal(started.terminal),
         () => box.resizeTerminal(started.terminal, { cols: 80, rows: 24 }),
       );
-      for (const refused of await refusals(stale.map((call) => call()))) {
-        expect(refused.code).toBe("stale_handle");
-      }
+      await expectRefusals(stale, "stale_handle");
       const chosen = [
         () => box.session("mine"),
         () => box.execInSession("mine", { command: "true" }),
         () => box.terminal("mine"),
         () => box.process("mine"),
       ];
-      for (const refused of await refusals(chosen.map((call) => call()))) {
-        expect(refused.code).toBe("not_found");
-      }
-      expect((await refusal(box.createSession({ id: started.session }))).code).toBe("stale_handle");
+      await expectRefusals(chosen, "not_found");
+      await expectRefusal(box.createSession({ id: started.session }), "stale_handle");
       expect(await box.processes()).toEqual({ processes: [], nextCursor: null });
       expect((await box.createSession({ id: "mine" })).id).toBe("mine");
     });
@@ -160,13 +151,11 @@ export function workContract(world: World): void {
       expect(await box.processes()).toEqual({ processes: [], nextCursor: null });
       expect(await box.sessions()).toEqual({ sessions: [], nextCursor: null });
       expect(await box.terminals()).toEqual({ terminals: [], nextCursor: null });
-      for (const refused of await refusals(reads(box, started).map((call) => call()))) {
-        expect(refused.code).toBe("stale_handle");
-      }
-      expect((await refusal(box.process("other"))).code).toBe("not_found");
-      expect((await refusal(box.endTerminal("other"))).code).toBe("not_found");
+      await expectRefusals(reads(box, started), "stale_handle");
+      await expectRefusal(box.process("other"), "not_found");
+      await expectRefusal(box.endTerminal("other"), "not_found");
       const unwilling = starts(box, { wake: false }).map((call) => call());
-      for (const { code } of await refusals(unwilling)) expect(code).toBe("not_running");
+      await expectRefusals(unwilling, "not_running");
       expect((await box.get()).state).toBe("paused");
       expect((await world.inside(id)).starts).toEqual(startsBefore);
       expect((await box.startProcess({ command: "true" })).id).not.toBe(started.process);

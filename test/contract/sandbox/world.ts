@@ -1,5 +1,5 @@
 /** What the contract suite needs from a Berth under test: callers, the container, the clock, evictions. */
-import { it } from "vitest";
+import { expect, it } from "vitest";
 import type { BerthApi, SandboxApi } from "../../../src/protocol/api.ts";
 import type { EventData } from "../../../src/protocol/event.ts";
 import type { LeaseGranted, LeaseQueued } from "../../../src/protocol/lease.ts";
@@ -69,9 +69,31 @@ export async function refusal(call: PromiseLike<unknown>): Promise<Refusal> {
   throw new Error(`it was not refused but answered ${JSON.stringify(answer)}`);
 }
 
-/** The results of concurrent calls. */
-export function refusals(calls: PromiseLike<unknown>[]): Promise<Refusal[]> {
-  return Promise.all(calls.map(refusal));
+type Call = PromiseLike<unknown> | (() => PromiseLike<unknown>);
+
+/** The failures of concurrent calls. */
+export function refusals(calls: readonly Call[]): Promise<Refusal[]> {
+  return Promise.all(calls.map((call) => refusal(typeof call === "function" ? call() : call)));
+}
+
+/** A call that must fail with this code, and with at least these facts. */
+export async function expectRefusal(
+  call: PromiseLike<unknown>,
+  code: string,
+  facts: Record<string, unknown> = {},
+): Promise<void> {
+  await expectRefusals([call], code, facts);
+}
+
+/** Concurrent calls that must all fail alike. */
+export async function expectRefusals(
+  calls: readonly Call[],
+  code: string,
+  facts: Record<string, unknown> = {},
+): Promise<void> {
+  for (const refused of await refusals(calls)) {
+    expect(refused).toMatchObject({ code, facts: expect.objectContaining(facts) });
+  }
 }
 
 export async function createSandbox(
