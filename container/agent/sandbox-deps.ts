@@ -1,7 +1,6 @@
 /** What the modules of the agent share. See sandbox.ts for where it is created. */
-import type { Activity } from "./activity.ts";
+import type { Activity, ExitEvents } from "./activity.ts";
 import type { SandboxEnv } from "./exec/sandbox-env.ts";
-import type { ExitEvents } from "./exit-events.ts";
 import type { MetadataCopy } from "./metadata-copy.ts";
 import type { GatedWork } from "./server/gated-work.ts";
 import type { StoredResults } from "./server/stored-results.ts";

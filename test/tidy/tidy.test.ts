@@ -93,11 +93,11 @@ const checks: [string, Check, Source[][]][] = [
       source("src/worker/auth/tokens.ts", "return received === right;"),
       source("src/worker/auth/ids.ts", "if (received !== right) return false;"),
       source(
-        "container/agent/server/auth.ts",
+        "container/agent/server/server.ts",
         'return headers.get("authorization") === this.#expected;',
       ),
       source(
-        "container/agent/server/auth.ts",
+        "container/agent/server/server.ts",
         "different |= byte ^ 0;\nif (given.toString() !== text) return;",
       ),
       source("container/engine/server.ts", "return timingSafeEqual(a, b) && given === secret;"),

@@ -1,9 +1,7 @@
-/**
- * Compresses and decompresses streams with gzip and zstd, buffering a few pieces at most.
- */
+/** Compresses and decompresses streams with gzip and zstd, buffering a few pieces at most. */
 import { pipeline, Readable, type Transform } from "node:stream";
 import { createGunzip, createGzip, createZstdCompress, createZstdDecompress } from "node:zlib";
-import { badArchive } from "./member.ts";
+import { badArchive } from "./header.ts";
 
 export type Compression = "none" | "gzip" | "zstd";
 

@@ -4,11 +4,12 @@
  * Everything runs with the rights of the calling thread.
  */
 import { chmodSync } from "node:fs";
-import { hasCode } from "../files/file-errors.ts";
 import { isView } from "../files/paths.ts";
+import { succeedsUnless } from "../kernel/error-codes.ts";
 import {
   close,
   currentFolder,
+  KernelError,
   mkdirAt,
   open,
   openBeneath,
@@ -19,7 +20,7 @@ import {
 } from "../kernel/openat.ts";
 
 /** Mode and time that a folder gets when it is left. */
-type FolderAttributes = { mode: number; modifiedNs: bigint | undefined };
+export type FolderAttributes = { mode: number; modifiedNs: bigint | undefined };
 
 type OpenFolder = { name: string; path: string; final: FolderAttributes | undefined };
 
@@ -55,12 +56,13 @@ export class FolderStack {
   /** Sets the modes and times of all open folders. */
   leave(): void {
     this.#leaveTo([]);
-    this.#closeCurrent();
+    this.close();
   }
 
   /** May be called with or without `leave`. */
-  end(): void {
-    this.#closeCurrent();
+  close(): void {
+    if (this.#current !== undefined) close(this.#current.fd);
+    this.#current = undefined;
   }
 
   #leaveTo(names: string[]): void {
@@ -68,15 +70,8 @@ export class FolderStack {
     const common = other < 0 ? this.#folders.length : other;
     while (this.#folders.length > common) {
       const folder = this.#folders.pop();
-      if (folder?.final !== undefined) this.#finish(folder.path, folder.final);
+      if (folder?.final !== undefined) setAttributes(this.#open(folder.path), folder.final);
     }
-  }
-
-  #finish(path: string, { mode, modifiedNs }: FolderAttributes): void {
-    const fd = this.#open(path);
-    const name = `/proc/self/fd/${fd}`;
-    if (modifiedNs !== undefined) setModifiedAt({ folder: currentFolder, name }, modifiedNs, true);
-    chmodSync(name, mode);
   }
 
   #down(name: string, stated?: FolderAttributes): void {
@@ -85,47 +80,41 @@ export class FolderStack {
     const isNew = makeIn(this.#open(parent), name, stated !== undefined);
     const fd = this.#open(path);
     const status = statusAt(fd);
-    const final = stated ?? (isNew ? implicit : this.#isOwn ? finalOf(status) : undefined);
+    const final = stated ?? this.#attributesToKeep(status, isNew);
     if (final !== undefined && (status.mode & ownerAll) !== ownerAll) {
       chmodSync(`/proc/self/fd/${fd}`, status.mode | ownerAll);
     }
     this.#folders.push({ name, path, final });
   }
 
+  #attributesToKeep({ mode, modifiedNs }: Status, isNew: boolean): FolderAttributes | undefined {
+    if (isNew) return { mode: newMode, modifiedNs: undefined };
+    return this.#isOwn ? { mode, modifiedNs } : undefined;
+  }
+
   /** Follows links, but never leaves the target. */
   #open(path: string): number {
     if (this.#current?.path === path) return this.#current.fd;
-    this.#closeCurrent();
+    this.close();
     const fd = openBeneath(this.#root, path === "" ? "." : path, open.pathOnly | open.folder);
     this.#current = { path, fd };
-    if (isView(fd)) throw Object.assign(new Error("a view of the kernel"), { code: "EACCES" });
+    if (isView(fd)) throw new KernelError("open", "EACCES");
     return fd;
-  }
-
-  #closeCurrent(): void {
-    if (this.#current !== undefined) close(this.#current.fd);
-    this.#current = undefined;
   }
 }
 
-const implicit: FolderAttributes = { mode: newMode, modifiedNs: undefined };
-
-function finalOf({ mode, modifiedNs }: Status): FolderAttributes {
-  return { mode, modifiedNs };
+export function setAttributes(fd: number, { mode, modifiedNs }: FolderAttributes): void {
+  const name = `/proc/self/fd/${fd}`;
+  if (modifiedNs !== undefined) setModifiedAt({ folder: currentFolder, name }, modifiedNs, true);
+  chmodSync(name, mode);
 }
 
 /** False: the folder exists. Only a folder that is a member itself replaces a file or link of its name. */
 function makeIn(folder: number, name: string, isMember: boolean): boolean {
-  try {
-    mkdirAt(folder, name, ownerAll);
-    return true;
-  } catch (error) {
-    if (!hasCode(error, "EEXIST")) throw error;
-  }
-  if (isMember && statusAt(folder, name).kind !== "folder") {
-    unlinkAt(folder, name, "file");
-    mkdirAt(folder, name, ownerAll);
-    return true;
-  }
-  return false;
+  const make = () => mkdirAt(folder, name, ownerAll);
+  if (succeedsUnless(["EEXIST"], make)) return true;
+  if (!isMember || statusAt(folder, name).kind === "folder") return false;
+  unlinkAt(folder, name, "file");
+  make();
+  return true;
 }

@@ -1,20 +1,17 @@
-/**
- * Packs a tree into one stream of tar: headers and small files in slices with the rights of a command, large files while
- * other calls run. See walk.ts for what an archive contains.
- */
+/** Packs a tree into one stream of tar. See walk.ts for what an archive contains. */
 import { read } from "node:fs";
 import { promisify } from "node:util";
 import { limits } from "../../../src/protocol/limits.ts";
 import { toFileError } from "../files/file-errors.ts";
 import type { Target } from "../files/paths.ts";
 import { type User, withUserRights } from "../kernel/libc.ts";
-import { endOfArchive } from "./header-write.ts";
-import { padded } from "./member.ts";
+import { endOfArchive, padded } from "./header.ts";
 import { type Piece, walk } from "./walk.ts";
 
 const pieceBytes = 256 * 1024;
 const readAsync = promisify(read);
 
+/** Headers and small files come in slices with the rights of a command, large files while other calls run. */
 export async function* pack(target: Target, user: User | undefined): AsyncGenerator<Uint8Array> {
   const work = walk(target);
   try {

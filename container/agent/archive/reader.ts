@@ -1,10 +1,17 @@
-/**
- * Reads an archive from a stream as its members, one after the other, each with its contents.
- * Buffers one piece of the stream, and headers up to a bound.
- */
+/** Reads an archive from a stream, member by member. Buffers one piece of the stream, and headers up to a bound. */
 import { limits } from "../../../src/protocol/limits.ts";
-import { headerIn, longNameIn, memberOf, type Records, recordsIn } from "./header-read.ts";
-import { badArchive, blockBytes, extended, type Member, padded } from "./member.ts";
+import {
+  badArchive,
+  blockBytes,
+  extended,
+  headerIn,
+  longNameIn,
+  type Member,
+  memberOf,
+  padded,
+  type Records,
+  recordsIn,
+} from "./header.ts";
 
 /** Names take 4 KiB at most; other pax records may be longer. */
 const headerBytesMax = 1024 * 1024;

@@ -5,7 +5,6 @@
  */
 import { chmodSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
-import { hasCode } from "../files/file-errors.ts";
 import {
   followLinks,
   openEntry,
@@ -22,9 +21,11 @@ import {
   reserveTempName,
   tempNamePattern,
 } from "../files/unfinished.ts";
+import { catchCodes, succeedsUnless } from "../kernel/error-codes.ts";
 import { type User, withUserRights } from "../kernel/libc.ts";
 import {
   close,
+  closing,
   currentFolder,
   type EntryLocation,
   mkdirAt,
@@ -32,102 +33,80 @@ import {
   openAt,
   readEntries,
   renameAt,
-  setModifiedAt,
   statusAt,
   unlinkAt,
 } from "../kernel/openat.ts";
-import type { EntryAttributes } from "./unpacked-tree.ts";
+import { type FolderAttributes, setAttributes } from "./folder-stack.ts";
 
 const newMode = 0o755;
 const ownerWrite = 0o200;
 
-interface Staging {
+export interface Staging {
   /** The open folder to unpack into. */
   readonly root: number;
   /** Everything below it is new. */
   readonly isOwn: boolean;
   /** Moves what was unpacked to the target. */
-  moveIntoPlace(attributes: EntryAttributes | undefined): void;
+  moveIntoPlace(attributes: FolderAttributes | undefined): void;
   /** Removes what was not moved into place. To be called in any case. */
   end(): Promise<void>;
 }
 
 export async function prepare(target: Target, user: User | undefined): Promise<Staging> {
-  const folder = withUserRights(user, () => openIfExists(target));
+  const folder = withUserRights(user, () =>
+    catchCodes(["ENOENT"], () => openPath(currentFolder, target.raw, open.folder)),
+  );
   if (folder === undefined) {
     const location = withUserRights(user, () => followLinks(openEntry(target)));
-    return stageNextTo(location, user);
+    return stageIn(location.folder, user, (staged, attributes) => {
+      trySetAttributes(staged.root, attributes ?? { mode: newMode, modifiedNs: undefined });
+      renameAt({ folder: location.folder, name: staged.name }, location, { overwrite: false });
+    });
   }
-  try {
-    if (withUserRights(user, () => isEmpty(folder))) return await stageInside(folder, user);
-  } catch (error) {
-    close(folder);
-    throw error;
+  if (withUserRights(user, () => isEmpty(folder))) {
+    return stageIn(folder, user, (staged, attributes) => {
+      moveEntriesUp(staged.root, folder);
+      unlinkAt(folder, staged.name, "folder");
+      trySetAttributes(folder, attributes);
+    });
   }
   return {
     root: folder,
     isOwn: false,
-    moveIntoPlace: (attributes) => setAttributes(folder, attributes),
+    moveIntoPlace: (attributes) => trySetAttributes(folder, attributes),
     end: async () => close(folder),
   };
 }
 
-/** Takes over the open folder of the location. */
-async function stageNextTo(location: EntryLocation, user: User | undefined): Promise<Staging> {
-  const { folder } = location;
-  try {
-    const staged = await createStagedIn(folder, user);
-    return {
-      root: staged.root,
-      isOwn: true,
-      moveIntoPlace(attributes) {
-        setAttributes(staged.root, attributes ?? { mode: newMode, modifiedNs: undefined });
-        renameAt({ folder, name: staged.name }, location, { overwrite: false });
-      },
-      end: () => staged.end(folder),
-    };
-  } catch (error) {
-    close(folder);
-    throw error;
-  }
-}
+type MoveStaged = (
+  staged: { root: number; name: string },
+  attributes: FolderAttributes | undefined,
+) => void;
 
-/** Takes over the open folder. */
-async function stageInside(folder: number, user: User | undefined): Promise<Staging> {
-  const staged = await createStagedIn(folder, user);
-  return {
-    root: staged.root,
-    isOwn: true,
-    moveIntoPlace(attributes) {
-      moveEntriesUp(staged.root, folder);
-      unlinkAt(folder, staged.name, "folder");
-      setAttributes(folder, attributes);
-    },
-    end: () => staged.end(folder),
-  };
-}
-
-async function createStagedIn(folder: number, user: User | undefined) {
-  // A user who may not list the folder has left nothing in it that could be found.
-  await inSlices(user, removeStaleLeftovers(folder)).catch(() => {});
+/** Creates a folder with a temporary name in `folder`, which it takes over. */
+async function stageIn(folder: number, user: User | undefined, move: MoveStaged): Promise<Staging> {
   const name = reserveTempName();
   try {
+    // A user who may not list the folder has left nothing in it that could be found.
+    await inSlices(user, removeStaleLeftovers(folder)).catch(() => {});
     const root = withUserRights(user, () => {
       mkdirAt(folder, name, 0o700);
       return openAt(folder, name, open.pathOnly | open.folder | open.noFollow);
     });
     return {
-      ...{ root, name },
-      /** Closes both folders. */
-      async end(parent: number) {
+      root,
+      isOwn: true,
+      moveIntoPlace: (attributes) => move({ root, name }, attributes),
+      async end() {
         close(root);
-        await inSlices(user, removeLeftover({ folder: parent, name }));
+        await inSlices(user, removeLeftover({ folder, name }));
         releaseTempName(name);
-        close(parent);
+        close(folder);
       },
     };
   } catch (error) {
     releaseTempName(name);
+    close(folder);
     throw error;
   }
 }
@@ -147,74 +126,43 @@ function moveEntry(from: EntryLocation, to: EntryLocation): void {
     return;
   }
   const fd = openAt(from.folder, from.name, open.pathOnly | open.folder | open.noFollow);
-  try {
-    chmodSync(`/proc/self/fd/${fd}`, mode | ownerWrite);
-    renameAt(from, to, { overwrite: false });
-    chmodSync(`/proc/self/fd/${fd}`, mode);
-  } finally {
-    close(fd);
-  }
+  using _moved = closing(fd);
+  chmodSync(`/proc/self/fd/${fd}`, mode | ownerWrite);
+  renameAt(from, to, { overwrite: false });
+  chmodSync(`/proc/self/fd/${fd}`, mode);
 }
 
 function alreadyExists(name: string): BerthError {
-  return new BerthError(
-    "file_exists",
-    `${textOf(name)} was created while the archive was unpacked.`,
-    {
-      hint: "Unpack again: a folder that is not empty is filled member by member.",
-    },
-  );
+  const message = `${textOf(name)} was created while the archive was unpacked.`;
+  const hint = "Unpack again: a folder that is not empty is filled member by member.";
+  return new BerthError("file_exists", message, { hint });
 }
 
-function openIfExists({ raw }: Target): number | undefined {
+/** Closes the folder if it cannot be read. */
+function isEmpty(folder: number): boolean {
   try {
-    return openPath(currentFolder, raw, open.folder);
+    return allNames(folder).every((name) => tempNamePattern.test(name));
   } catch (error) {
-    if (hasCode(error, "ENOENT")) return undefined;
+    close(folder);
     throw error;
   }
-}
-
-function isEmpty(folder: number): boolean {
-  return allNames(folder).every((name) => tempNamePattern.test(name));
 }
 
 function allNames(folder: number): string[] {
   const fd = openNames(folder, ".");
-  try {
-    const all: string[] = [];
-    for (let batch = readEntries(fd); batch.length > 0; batch = readEntries(fd)) {
-      for (const { name } of batch) all.push(name);
-    }
-    return all;
-  } finally {
-    close(fd);
+  using _folder = closing(fd);
+  const all: string[] = [];
+  for (let batch = readEntries(fd); batch.length > 0; batch = readEntries(fd)) {
+    for (const { name } of batch) all.push(name);
   }
+  return all;
 }
 
 function exists(folder: number, name: string): boolean {
-  try {
-    statusAt(folder, name);
-    return true;
-  } catch (error) {
-    if (hasCode(error, "ENOENT")) return false;
-    throw error;
-  }
+  return succeedsUnless(["ENOENT"], () => statusAt(folder, name));
 }
 
-function setAttributes(
-  fd: number,
-  attributes: { mode: number; modifiedNs: bigint | undefined } | undefined,
-): void {
-  if (attributes === undefined) return;
-  const name = `/proc/self/fd/${fd}`;
-  try {
-    if (attributes.modifiedNs !== undefined) {
-      setModifiedAt({ folder: currentFolder, name }, attributes.modifiedNs, true);
-    }
-    chmodSync(name, attributes.mode);
-  } catch (error) {
-    // Commands may write into the folder without owning it, such as the workspace of some images.
-    if (!hasCode(error, "EPERM")) throw error;
-  }
+/** Does nothing where commands may write into the folder without owning it, such as the workspace of some images. */
+function trySetAttributes(fd: number, attributes: FolderAttributes | undefined): void {
+  if (attributes !== undefined) catchCodes(["EPERM"], () => setAttributes(fd, attributes));
 }

@@ -1,16 +1,13 @@
-/**
- * Unpacks the body of one call, and says in a failure how far it got. See staging.ts and unpacked-tree.ts for the steps.
- */
-
+/** Unpacks the body of one call, and says in a failure how far it got. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { Unpacked } from "../../../src/protocol/file.ts";
 import { bodyOf } from "../files/body.ts";
-import { hasCode, toFileError } from "../files/file-errors.ts";
-import type { GatedWrite } from "../files/gated-write.ts";
+import { toFileError } from "../files/file-errors.ts";
 import { type Target, textOf } from "../files/paths.ts";
+import { hasCode } from "../kernel/error-codes.ts";
 import { type User, withUserRights } from "../kernel/libc.ts";
 import { type Compression, decompressed } from "./compression.ts";
-import { badArchive, type Member } from "./member.ts";
+import { badArchive, type Member } from "./header.ts";
 import { ArchiveReader, limitRatio } from "./reader.ts";
 import { prepare } from "./staging.ts";
 import { UnpackedTree } from "./unpacked-tree.ts";
@@ -20,15 +17,14 @@ type UnpackOptions = { target: Target; user: User | undefined; compression: Comp
 export async function unpack(
   request: Request,
   options: UnpackOptions,
-  write: GatedWrite,
+  signal: AbortSignal,
 ): Promise<Unpacked> {
   const { target, user } = options;
   const staging = await prepare(target, user).catch((error) => {
     throw toFileError(error, target.shown);
   });
-  const { root, isOwn } = staging;
-  const tree = new UnpackedTree(root, { isOwn, user, throwIfEnded: write.throwIfEnded });
-  const reader = new ArchiveReader(membersOf(request, options.compression, write.signal));
+  const tree = new UnpackedTree(staging, user, signal);
+  const reader = new ArchiveReader(membersOf(request, options.compression, signal));
   let member: Member | undefined;
   try {
     for (member = await reader.next(); member !== undefined; member = await reader.next()) {
@@ -36,7 +32,7 @@ export async function unpack(
     }
     tree.leave();
     withUserRights(user, () => {
-      write.throwIfEnded();
+      signal.throwIfAborted();
       staging.moveIntoPlace(tree.own);
     });
     return { entries: tree.entries, bytes: tree.bytes };
@@ -65,15 +61,7 @@ function membersOf(
 }
 
 /** Errors of the kernel when a member conflicts with what exists. */
-const conflictCodes = [
-  "ENOTDIR",
-  "EISDIR",
-  "ENOTEMPTY",
-  "EEXIST",
-  "ELOOP",
-  "EINVAL",
-  "ENAMETOOLONG",
-];
+const conflictCodes = "ENOTDIR EISDIR ENOTEMPTY EEXIST ELOOP EINVAL ENAMETOOLONG".split(" ");
 
 /** Adds how far the archive was unpacked. */
 function withProgress(

@@ -4,13 +4,13 @@
  */
 import { fchmodSync, writeSync } from "node:fs";
 import { limits } from "../../../src/protocol/limits.ts";
-import { hasCode } from "../files/file-errors.ts";
 import { realPathOf } from "../files/paths.ts";
 import { releaseTempName, reserveTempName, UnfinishedFile } from "../files/unfinished.ts";
 import { writeAll } from "../files/upload.ts";
+import { catchCodes, succeedsUnless } from "../kernel/error-codes.ts";
 import { type User, withUserRights } from "../kernel/libc.ts";
 import {
-  close,
+  closing,
   currentFolder,
   type EntryLocation,
   linkAt,
@@ -22,11 +22,9 @@ import {
   symlinkAt,
   unlinkAt,
 } from "../kernel/openat.ts";
-import { FolderStack } from "./folder-stack.ts";
-import { badArchive, type Member } from "./member.ts";
-import { assertLinkStaysInside, splitMemberPath } from "./member-paths.ts";
-
-export type EntryAttributes = { mode: number; modifiedNs: bigint };
+import { type FolderAttributes, FolderStack } from "./folder-stack.ts";
+import { badArchive, type Member } from "./header.ts";
+import type { Staging } from "./staging.ts";
 
 /** Smaller files are written in one go; other calls run while larger ones are written. */
 const smallBytes = 64 * 1024;
@@ -35,26 +33,19 @@ export class UnpackedTree {
   entries = 0;
   bytes = 0;
   /** Attributes of the target folder, if it is a member itself. */
-  own: EntryAttributes | undefined;
+  own: FolderAttributes | undefined;
   readonly #root: number;
   readonly #folders: FolderStack;
   readonly #user: User | undefined;
-  readonly #throwIfEnded: () => void;
+  readonly #signal: AbortSignal;
   /** Inodes of this archive. Hard links may lead only to them. */
   readonly #files = new Set<bigint>();
 
-  constructor(
-    root: number,
-    {
-      isOwn,
-      user,
-      throwIfEnded,
-    }: { isOwn: boolean; user: User | undefined; throwIfEnded: () => void },
-  ) {
+  constructor({ root, isOwn }: Staging, user: User | undefined, signal: AbortSignal) {
     this.#root = root;
     this.#folders = new FolderStack(root, isOwn);
     this.#user = user;
-    this.#throwIfEnded = throwIfEnded;
+    this.#signal = signal;
   }
 
   async add(member: Member, contents: AsyncIterable<Buffer>): Promise<void> {
@@ -88,12 +79,12 @@ export class UnpackedTree {
     } catch {
       // The folder was removed or changed meanwhile, and nothing can be done about it.
     }
-    this.#folders.end();
+    this.#folders.close();
   }
 
   #step<T>(work: () => T): T {
     return withUserRights(this.#user, () => {
-      this.#throwIfEnded();
+      this.#signal.throwIfAborted();
       return work();
     });
   }
@@ -139,15 +130,12 @@ export class UnpackedTree {
     }
     const to = splitMemberPath(member.linkTarget, "a hard link to something").join("/");
     const fd = openBeneath(this.#root, to === "" ? "." : to, open.pathOnly | open.noFollow);
-    try {
-      const { kind, inode } = statusAt(fd);
-      if (kind !== "file" || !this.#files.has(inode)) {
-        throw badArchive("holds a hard link to something that is not a file of the archive");
-      }
-      createOrReplace({ folder, name }, (location) => linkAt(fd, location));
-    } finally {
-      close(fd);
+    using _target = closing(fd);
+    const { kind, inode } = statusAt(fd);
+    if (kind !== "file" || !this.#files.has(inode)) {
+      throw badArchive("holds a hard link to something that is not a file of the archive");
     }
+    createOrReplace({ folder, name }, (location) => linkAt(fd, location));
   }
 }
 
@@ -162,27 +150,48 @@ function depthOf(folder: number, root: number): number {
 
 /** Creates a link in one step, and replaces what may be there. */
 function createOrReplace(location: EntryLocation, create: (location: EntryLocation) => void): void {
-  try {
-    create(location);
-    return;
-  } catch (error) {
-    if (!hasCode(error, "EEXIST")) throw error;
-  }
+  if (succeedsUnless(["EEXIST"], () => create(location))) return;
   const temp = { folder: location.folder, name: reserveTempName() };
   try {
     create(temp);
     renameAt(temp, location, { overwrite: true });
   } finally {
-    removeIfExists(temp);
+    // A rename between two names of one file does nothing, so the temporary name may still exist.
+    catchCodes(["ENOENT"], () => unlinkAt(temp.folder, temp.name, "file"));
     releaseTempName(temp.name);
   }
 }
 
-/** A rename between two names of one file does nothing, so the temporary name may still exist. */
-function removeIfExists({ folder, name }: EntryLocation): void {
-  try {
-    unlinkAt(folder, name, "file");
-  } catch (error) {
-    if (!hasCode(error, "ENOENT")) throw error;
+const nameBytesMax = 255;
+
+/** Splits the path of a member into names; refuses by its text what no archive may hold. Empty for the target folder itself. */
+function splitMemberPath(path: string, what = "a member"): string[] {
+  if (path.startsWith("/")) throw badArchive(`holds ${what} with an absolute path`, relativeHint);
+  if (path.includes("\0")) throw badArchive(`holds ${what} with a NUL in its path`);
+  if (path.length > limits.pathBytesMax) throw badArchive(`holds ${what} with too long a path`);
+  const names = path.split("/").filter((name) => name !== "" && name !== ".");
+  if (names.includes("..")) throw badArchive(`holds ${what} with .. in its path`, relativeHint);
+  if (names.some((name) => name.length > nameBytesMax)) {
+    throw badArchive(`holds ${what} with too long a name`);
+  }
+  return names;
+}
+
+const relativeHint = "Pack it from inside its folder: `tar -C <folder> .`";
+
+/**
+ * A link may lead up as far as the target, and then down. A `..` after a name is refused, because it depends on where
+ * that name leads. `depth` returns how many folders below the target the link is.
+ */
+function assertLinkStaysInside({ linkTarget: says }: Member, depth: () => number): void {
+  const names = says.split("/").filter((name) => name !== "" && name !== ".");
+  const up = names.findIndex((name) => name !== "..");
+  const levelsUp = up < 0 ? names.length : up;
+  if (says === "" || says.includes("\0")) throw badArchive("holds a link without a target");
+  const isDevious = names.slice(levelsUp).includes("..");
+  if (says.startsWith("/") || isDevious || (levelsUp > 0 && levelsUp > depth())) {
+    throw badArchive("holds a link that leads out of the folder", linkHint);
   }
 }
+
+const linkHint = "Leave it out, or unpack the archive with a command in the sandbox.";

@@ -6,11 +6,12 @@
 import { openSync, readSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { hasCode, notAFile, toFileError } from "../files/file-errors.ts";
+import { notAFile, toFileError } from "../files/file-errors.ts";
 import { isView, openNames, openPath, type Target, textOf } from "../files/paths.ts";
 import { tempNamePattern } from "../files/unfinished.ts";
+import { hasCode } from "../kernel/error-codes.ts";
 import {
-  close,
+  closing,
   currentFolder,
   open,
   openAt,
@@ -19,8 +20,7 @@ import {
   type Status,
   statusAt,
 } from "../kernel/openat.ts";
-import { headerOf } from "./header-write.ts";
-import { type Member, padded } from "./member.ts";
+import { headerOf, type Member, padded } from "./header.ts";
 
 /** Whole blocks; or an open file, of which `size` bytes follow, padded with zeros to a whole block. */
 export type Piece = Buffer | { fd: number; size: number };
@@ -34,24 +34,18 @@ type WalkState = { shown: string; members: number; linked: Map<string, string> }
 export function* walk(target: Target): Generator<Piece | undefined, void> {
   const top = openPath(currentFolder, target.raw);
   const state: WalkState = { shown: target.shown, members: 0, linked: new Map() };
-  try {
-    const status = statusAt(top);
-    if (status.kind === "folder") {
-      const fd = openNames(top, ".");
-      try {
-        yield headOf(state, "./", status);
-        yield* below(state, { fd, prefix: "./", mount: status.mount });
-      } finally {
-        close(fd);
-      }
-    } else if (status.kind === "file") {
-      const name = target.raw.slice(target.raw.lastIndexOf("/") + 1);
-      const fd = openSync(`/proc/self/fd/${top}`, open.read | open.nonBlocking);
-      yield* fileOf(state, `./${name}`, fd);
-    } else throw notAFile(target.shown, "a device, pipe or socket");
-  } finally {
-    close(top);
-  }
+  using _top = closing(top);
+  const status = statusAt(top);
+  if (status.kind === "folder") {
+    const fd = openNames(top, ".");
+    using _folder = closing(fd);
+    yield headOf(state, "./", status);
+    yield* below(state, { fd, prefix: "./", mount: status.mount });
+  } else if (status.kind === "file") {
+    const name = target.raw.slice(target.raw.lastIndexOf("/") + 1);
+    const fd = openSync(`/proc/self/fd/${top}`, open.read | open.nonBlocking);
+    yield* fileOf(state, `./${name}`, fd);
+  } else throw notAFile(target.shown, "a device, pipe or socket");
 }
 
 type Folder = { fd: number; prefix: string; mount: bigint };
@@ -91,14 +85,11 @@ function* entry(
       return;
     case "folder": {
       const inner = openAt(fd, name, open.read | open.folder | open.noFollow);
-      try {
-        const innerStatus = statusAt(inner);
-        if (innerStatus.mount !== mount && isView(inner)) return;
-        yield headOf(state, `${path}/`, innerStatus);
-        yield* below(state, { fd: inner, prefix: `${path}/`, mount: innerStatus.mount });
-      } finally {
-        close(inner);
-      }
+      using _inner = closing(inner);
+      const innerStatus = statusAt(inner);
+      if (innerStatus.mount !== mount && isView(inner)) return;
+      yield headOf(state, `${path}/`, innerStatus);
+      yield* below(state, { fd: inner, prefix: `${path}/`, mount: innerStatus.mount });
     }
   }
 }
@@ -118,27 +109,24 @@ function* asHardLink(state: WalkState, path: string, status: Status): Generator<
 
 /** Takes over the descriptor. */
 function* fileOf(state: WalkState, path: string, fd: number): Generator<Piece, void> {
-  try {
-    const status = statusAt(fd);
-    if (status.kind !== "file") return;
-    const head = headOf(state, path, status);
-    const { size } = status;
-    if (size > smallBytes) {
-      yield head;
-      yield { fd, size };
-      return;
-    }
-    const member = Buffer.alloc(head.length + padded(size));
-    head.copy(member);
-    for (let done = 0; done < size; ) {
-      const bytes = readSync(fd, member, head.length + done, size - done, done);
-      if (bytes === 0) break;
-      done += bytes;
-    }
-    yield member;
-  } finally {
-    close(fd);
+  using _file = closing(fd);
+  const status = statusAt(fd);
+  if (status.kind !== "file") return;
+  const head = headOf(state, path, status);
+  const { size } = status;
+  if (size > smallBytes) {
+    yield head;
+    yield { fd, size };
+    return;
   }
+  const member = Buffer.alloc(head.length + padded(size));
+  head.copy(member);
+  for (let done = 0; done < size; ) {
+    const bytes = readSync(fd, member, head.length + done, size - done, done);
+    if (bytes === 0) break;
+    done += bytes;
+  }
+  yield member;
 }
 
 function headOf(
@@ -149,19 +137,15 @@ function headOf(
   kind: Member["kind"] = status.kind === "other" ? "file" : status.kind,
 ): Buffer {
   state.members += 1;
-  if (state.members > limits.archiveEntriesMax) throw tooMany(state.shown);
+  const limit = limits.archiveEntriesMax;
+  if (state.members > limit) {
+    const message = `${state.shown} holds more than the ${limit} entries of one archive.`;
+    throw new BerthError("bad_request", message, {
+      hint: "Archive the folders below it one by one.",
+      facts: { field: "path", limit },
+    });
+  }
   const { mode, uid, gid, modifiedNs } = status;
   const size = kind === "file" ? status.size : 0;
   return headerOf({ path, kind, mode, uid, gid, size, modifiedNs, linkTarget: says });
-}
-
-function tooMany(shown: string): BerthError {
-  return new BerthError(
-    "bad_request",
-    `${shown} holds more than the ${limits.archiveEntriesMax} entries of one archive.`,
-    {
-      hint: "Archive the folders below it one by one.",
-      facts: { field: "path", limit: limits.archiveEntriesMax },
-    },
-  );
 }

@@ -7,21 +7,21 @@ import type { ExecResult } from "../../../src/protocol/exec.ts";
 import type { AgentExecCall } from "../../../src/protocol/internal/agent.ts";
 import { readJson } from "../server/body.ts";
 import { readRequestId } from "../server/failure.ts";
+import { readFence } from "../server/gated-work.ts";
 import { respondWithHeartbeat, watchCaller } from "../server/heartbeat.ts";
 import type { StoredResults } from "../server/stored-results.ts";
 import type { Commands, Finished } from "./command.ts";
 
-type ExecDeps = {
-  commands: Commands;
-  fence: number;
-  storedResults: StoredResults;
-  incarnation: string;
-};
+type ExecDeps = { storedResults: StoredResults; incarnation: string };
 
 export async function handleExec(
   request: Request,
-  { commands, fence, ...deps }: ExecDeps,
+  commands: Commands,
+  deps: ExecDeps,
 ): Promise<Response> {
+  const fence = readFence(request.headers);
+  // Checked before the body is read, and again when the command starts.
+  commands.gated.fence.pass(fence);
   const call = await readJson<AgentExecCall>(request);
   return respondToCommand(request, call, deps, (controller) =>
     commands.run(call, { fence, controller }),
@@ -34,7 +34,7 @@ type CommandIds = Pick<AgentExecCall, "execId" | "requestId" | "keep">;
 export async function respondToCommand(
   request: Request,
   { execId, requestId, keep }: CommandIds,
-  { storedResults, incarnation }: Pick<ExecDeps, "storedResults" | "incarnation">,
+  { storedResults, incarnation }: ExecDeps,
   run: (controller: AbortController) => Promise<Finished>,
 ): Promise<Response> {
   const controller = new AbortController();

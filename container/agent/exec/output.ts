@@ -1,7 +1,4 @@
-/**
- * Retains the beginning of a command's output: the first bytes of both streams together, up to the command's own bound
- * and a budget that all running commands share. The rest is dropped.
- */
+/** Retains the first bytes of a command's output, up to its own bound and a budget that all commands share. */
 import { limits } from "../../../src/protocol/limits.ts";
 
 /** What all commands together may retain, beyond the first bytes that each has for itself. */
@@ -33,8 +30,9 @@ const sharedBudget = new OutputBudget(limits.execOutputAllBytesMax);
 
 export class Output {
   truncated = false;
+  stdout = new RetainedBytes();
+  stderr = new RetainedBytes();
   readonly #shared: OutputBudget;
-  readonly #streams = { stdout: new RetainedBytes(), stderr: new RetainedBytes() };
   #bytesLeft: number;
   #own: number = limits.execOutputOwnBytes;
   #fromShared = 0;
@@ -44,14 +42,6 @@ export class Output {
     this.#shared = shared;
   }
 
-  get stdout(): RetainedBytes {
-    return this.#streams.stdout;
-  }
-
-  get stderr(): RetainedBytes {
-    return this.#streams.stderr;
-  }
-
   take(stream: "stdout" | "stderr", bytes: Uint8Array): void {
     const wanted = Math.min(bytes.length, this.#bytesLeft);
     const own = Math.min(wanted, this.#own);
@@ -59,7 +49,7 @@ export class Output {
     this.#own -= own;
     this.#fromShared += shared;
     const length = own + shared;
-    this.#streams[stream].push(bytes.subarray(0, length));
+    this[stream].push(bytes.subarray(0, length));
     this.#bytesLeft -= length;
     if (length === bytes.length) return;
     this.truncated = true;
@@ -72,8 +62,8 @@ export class Output {
     this.#shared.release(this.#fromShared);
     this.#fromShared = 0;
     this.#bytesLeft = 0;
-    this.#streams.stdout = new RetainedBytes();
-    this.#streams.stderr = new RetainedBytes();
+    this.stdout = new RetainedBytes();
+    this.stderr = new RetainedBytes();
   }
 }
 

@@ -1,7 +1,4 @@
-/**
- * Translates errors of the kernel for the caller of a file route: an error code, the path, the next step. Other errors
- * pass unchanged.
- */
+/** Translates errors of the kernel for the caller of a file route: an error code, the path, the next step. */
 import { BerthError, type ErrorCode } from "../../../src/protocol/error-codes.ts";
 
 type FileError = [code: ErrorCode, text: string, hint?: string];
@@ -58,27 +55,11 @@ export function mapFileErrors<T>(shown: string, work: () => T, field = "path"): 
 }
 
 export function notAFile(shown: string, what: string): BerthError {
-  return new BerthError("not_a_file", `${shown} is ${what}, not a file.`, {
-    facts: { field: "path", path: shown },
-  });
-}
-
-export function hasCode(thrown: unknown, ...codes: string[]): boolean {
-  return thrown instanceof Error && "code" in thrown && codes.includes(String(thrown.code));
-}
-
-/** Undefined: `work` failed with one of these codes of the kernel. */
-export function catchCodes<T>(codes: string[], work: () => T): T | undefined {
-  try {
-    return work();
-  } catch (error) {
-    if (hasCode(error, ...codes)) return undefined;
-    throw error;
-  }
+  const facts = { field: "path", path: shown };
+  return new BerthError("not_a_file", `${shown} is ${what}, not a file.`, { facts });
 }
 
 export function notAFolder(shown: string): BerthError {
-  return new BerthError("not_a_folder", `${shown} is not a folder.`, {
-    facts: { field: "path", path: shown },
-  });
+  const facts = { field: "path", path: shown };
+  return new BerthError("not_a_folder", `${shown} is not a folder.`, { facts });
 }

@@ -1,7 +1,7 @@
 /** Creates folders, with or without the missing ones on the way. */
 import { fchmodSync } from "node:fs";
 import type { FileView, MkdirCall } from "../../../src/protocol/file.ts";
-import { catchCodes, hasCode } from "../kernel/error-codes.ts";
+import { catchCodes, succeedsUnless } from "../kernel/error-codes.ts";
 import {
   close,
   closing,
@@ -66,12 +66,8 @@ function makeFolder(
   mode: string | undefined,
   mayExist: boolean,
 ): boolean {
-  try {
-    mkdirAt(folder, name, mode === undefined ? newMode : 0o700);
-  } catch (error) {
-    if (mayExist && hasCode(error, "EEXIST")) return false;
-    throw error;
-  }
+  const make = () => mkdirAt(folder, name, mode === undefined ? newMode : 0o700);
+  if (!succeedsUnless(mayExist ? ["EEXIST"] : [], make)) return false;
   // Set explicitly, because the umask is the one of the agent.
   const made = openAt(folder, name, open.read | open.folder | open.noFollow);
   using _made = closing(made);

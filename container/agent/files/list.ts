@@ -1,10 +1,8 @@
-/**
- * Lists a page of a folder's entries, to any depth, ordered by the bytes of their names: a folder, then what it holds.
- * A cursor is the last listed name. Nothing is stored between pages, and memory is bounded by twice a page of names.
- */
+/** Lists a page of a folder's entries, to any depth, in the order of their bytes. A cursor is the last name. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { FilesPage } from "../../../src/protocol/file.ts";
 import { limits } from "../../../src/protocol/limits.ts";
+import { catchCodes } from "../kernel/error-codes.ts";
 import {
   closing,
   currentFolder,
@@ -14,7 +12,6 @@ import {
   statusAt,
 } from "../kernel/openat.ts";
 import { refuse } from "../server/fields.ts";
-import { catchCodes } from "./file-errors.ts";
 import {
   isText,
   isView,
@@ -151,12 +148,9 @@ function namesOfCursor(cursor: string): string[] {
 }
 
 function tooMany(): BerthError {
-  return new BerthError(
-    "bad_request",
-    `The list would read more than ${limits.fileListEntriesMax} entries.`,
-    {
-      hint: "List a folder further down, or use a smaller depth.",
-      facts: { field: "path", limit: limits.fileListEntriesMax },
-    },
-  );
+  const limit = limits.fileListEntriesMax;
+  return new BerthError("bad_request", `The list would read more than ${limit} entries.`, {
+    hint: "List a folder further down, or use a smaller depth.",
+    facts: { field: "path", limit },
+  });
 }

@@ -1,9 +1,7 @@
-/**
- * Resolves the path of a call to an open folder and a name in it, with the rights of the calling thread.
- * `raw` is a path as the kernel has it: one character is one byte.
- */
+/** Resolves paths with the rights of the calling thread. In a `raw` path one character is one byte. */
 import { readlinkSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import { catchCodes } from "../kernel/error-codes.ts";
 import {
   close,
   currentFolder,
@@ -14,7 +12,6 @@ import {
   openAt,
   readlinkAt,
 } from "../kernel/openat.ts";
-import { catchCodes } from "./file-errors.ts";
 
 /** An absolute path, as its caller knows it and as the kernel has it. */
 export type Target = { shown: string; raw: string };

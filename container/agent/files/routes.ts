@@ -13,7 +13,7 @@ import { mkdir } from "./folders.ts";
 import { runGatedWrite } from "./gated-write.ts";
 import { list } from "./list.ts";
 import { move } from "./move.ts";
-import { type BaseOf, type Target, targetOf } from "./paths.ts";
+import { type BaseOf, targetOf } from "./paths.ts";
 import {
   readFileQuery,
   readListQuery,
@@ -28,128 +28,97 @@ import { upload } from "./upload.ts";
 import { stat } from "./view.ts";
 import { Watch } from "./watch.ts";
 
-export class FileRoutes {
-  readonly #deps: SandboxDeps;
-  readonly #baseOf: BaseOf;
-  readonly #transfers: Transfers;
-  readonly #senders: FileSenders;
-  readonly #watches = new Set<Watch>();
+export function fileRoutes(
+  { sandboxEnv: { user, workspace, home }, gated }: SandboxDeps,
+  transfers: Transfers,
+  baseOf: BaseOf,
+): RouteTable {
+  const senders = new FileSenders(transfers);
+  const watches = new Set<Watch>();
+  /** Removing one of them would empty it, and then fail. */
+  const protectedFolders = [workspace, home];
+  const targetIn = ({ path, session }: { path: string; session?: string | undefined }) =>
+    targetOf(path, baseOf(session));
 
-  readonly routes: RouteTable = {
-    "": {
-      GET: (call) => this.#download(call),
-      PUT: (call) => this.#limited(() => this.#upload(call)),
-      DELETE: (call) => this.#limited(() => this.#remove(call)),
-    },
-    stat: { GET: (call) => this.#stat(call) },
-    list: { GET: (call) => this.#limited(() => this.#list(call)) },
-    watch: { GET: (call) => this.#watch(call) },
-    mkdir: { POST: (call) => this.#mkdir(call) },
-    move: { POST: (call) => this.#move(call) },
-  };
-
-  constructor(deps: SandboxDeps, transfers: Transfers, baseOf: BaseOf) {
-    this.#deps = deps;
-    this.#transfers = transfers;
-    this.#senders = new FileSenders(transfers);
-    this.#baseOf = baseOf;
+  function put({ request, url }: ModuleRequest): Promise<Response> {
+    const { mkdirs, mode, ...address } = readPutQuery(url.searchParams);
+    const conditions = conditionsOf(request.headers);
+    const options = { target: targetIn(address), user, mkdirs, mode, conditions };
+    return runGatedWrite(gated, request, (signal) => upload(request, options, signal));
   }
 
-  #download(call: ModuleRequest): Response {
-    const target = this.#target(readFileQuery(call.url.searchParams));
-    return download(call, { target, user: this.#user, senders: this.#senders });
-  }
-
-  #upload(call: ModuleRequest): Promise<Response> {
-    const query = readPutQuery(call.url.searchParams);
-    const target = this.#target(query);
-    const { mkdirs, mode } = query;
-    const conditions = conditionsOf(call.request.headers);
-    const options = { target, user: this.#user, mkdirs, mode, conditions };
-    return runGatedWrite(this.#deps.gated, call.request, (write) =>
-      upload(call.request, options, write),
-    );
-  }
-
-  #remove(call: ModuleRequest): Promise<Response> {
-    const { recursive, ...address } = readRemoveQuery(call.url.searchParams);
-    const target = this.#target(address);
-    return runGatedWrite(this.#deps.gated, call.request, async (write) => {
-      const work = remove(target, { recursive, protectedFolders: this.#protectedFolders });
-      const removed = await inSlices(this.#user, work, write.throwIfEnded).catch((error) => {
+  function removeAll({ request, url }: ModuleRequest): Promise<Response> {
+    const { recursive, ...address } = readRemoveQuery(url.searchParams);
+    const target = targetIn(address);
+    return runGatedWrite(gated, request, async (signal) => {
+      const work = remove(target, { recursive, protectedFolders });
+      const removed = await inSlices(user, work, signal).catch((error) => {
         throw toFileError(error, target.shown);
       });
       return Response.json({ removed });
     });
   }
 
-  #stat(call: ModuleRequest): Response {
-    const target = this.#target(readFileQuery(call.url.searchParams));
-    return Response.json(withUserRights(this.#user, () => stat(target)));
-  }
-
-  async #list(call: ModuleRequest): Promise<Response> {
-    const query = readListQuery(call.url.searchParams);
-    const target = this.#target(query);
-    const page = await inSlices(this.#user, list(target, query)).catch((error) => {
+  async function listPage({ url }: ModuleRequest): Promise<Response> {
+    const query = readListQuery(url.searchParams);
+    const target = targetIn(query);
+    const page = await inSlices(user, list(target, query)).catch((error) => {
       throw toFileError(error, target.shown);
     });
     return Response.json(page);
   }
 
-  async #watch(call: ModuleRequest): Promise<Response> {
-    const query = readWatchQuery(call.url.searchParams);
-    const target = this.#target(query);
-    if (this.#watches.size >= limits.fileWatchersMax) throw tooMany(limits.fileWatchersMax);
-    const watch = new Watch(target, { user: this.#user, recursive: query.recursive });
-    this.#watches.add(watch);
-    watch.ended.finally(() => this.#watches.delete(watch));
-    call.request.signal.addEventListener("abort", () => watch.close());
+  async function startWatch({ request, url }: ModuleRequest): Promise<Response> {
+    const { recursive, ...address } = readWatchQuery(url.searchParams);
+    const target = targetIn(address);
+    if (watches.size >= limits.fileWatchersMax) throw tooMany(limits.fileWatchersMax);
+    const watch = new Watch(target, { user, recursive });
+    watches.add(watch);
+    watch.ended.finally(() => watches.delete(watch));
+    request.signal.addEventListener("abort", () => watch.close());
     await watch.begin();
     return watch.respond();
   }
 
-  #mkdir(call: ModuleRequest): Promise<Response> {
-    return runGatedWrite(this.#deps.gated, call.request, async (write) => {
-      const mkdirCall = await readJson<MkdirCall>(call.request);
-      const target = this.#target(mkdirCall);
-      write.throwIfEnded();
-      const { view, isNew } = withUserRights(this.#user, () => mkdir(target, mkdirCall));
+  function makeFolder({ request }: ModuleRequest): Promise<Response> {
+    return runGatedWrite(gated, request, async (signal) => {
+      const call = await readJson<MkdirCall>(request);
+      const target = targetIn(call);
+      signal.throwIfAborted();
+      const { view, isNew } = withUserRights(user, () => mkdir(target, call));
       return Response.json(view, { status: isNew ? 201 : 200 });
     });
   }
 
-  #move(call: ModuleRequest): Promise<Response> {
-    return runGatedWrite(this.#deps.gated, call.request, async (write) => {
-      const { from, to, session, overwrite } = await readJson<MoveCall>(call.request);
-      const base = this.#baseOf(session);
-      write.throwIfEnded();
-      const options = { overwrite, protectedFolders: this.#protectedFolders };
+  function moveEntry({ request }: ModuleRequest): Promise<Response> {
+    return runGatedWrite(gated, request, async (signal) => {
+      const { from, to, session, overwrite } = await readJson<MoveCall>(request);
+      const base = baseOf(session);
+      signal.throwIfAborted();
+      const options = { overwrite, protectedFolders };
       const work = () => move(targetOf(from, base), targetOf(to, base), options);
-      return Response.json(withUserRights(this.#user, work));
+      return Response.json(withUserRights(user, work));
     });
   }
 
-  get #user() {
-    return this.#deps.sandboxEnv.user;
-  }
-
-  /** Removing one of them would empty it, and then fail. */
-  get #protectedFolders(): string[] {
-    const { workspace, home } = this.#deps.sandboxEnv;
-    return [workspace, home];
-  }
-
-  #target({ path, session }: { path: string; session?: string | undefined }): Target {
-    return targetOf(path, this.#baseOf(session));
-  }
-
-  async #limited(work: () => Promise<Response>): Promise<Response> {
-    const end = this.#transfers.begin();
-    try {
-      return await work();
-    } finally {
-      end();
-    }
-  }
+  return {
+    "": {
+      GET(call) {
+        const target = targetIn(readFileQuery(call.url.searchParams));
+        return download(call, { target, user, senders });
+      },
+      PUT: (call) => transfers.run(() => put(call)),
+      DELETE: (call) => transfers.run(() => removeAll(call)),
+    },
+    stat: {
+      GET({ url }) {
+        const target = targetIn(readFileQuery(url.searchParams));
+        return Response.json(withUserRights(user, () => stat(target)));
+      },
+    },
+    list: { GET: (call) => transfers.run(() => listPage(call)) },
+    watch: { GET: startWatch },
+    mkdir: { POST: makeFolder },
+    move: { POST: moveEntry },
+  };
 }

@@ -1,19 +1,16 @@
-/**
- * Runs long work on files in slices, each with the rights of a command, so that other calls run in between.
- * The work is a generator that yields where it may be interrupted, and frees what it holds.
- */
+/** Runs long work on files in slices with the rights of a command, so that other calls run in between. */
 import { limits } from "../../../src/protocol/limits.ts";
 import { type User, withUserRights } from "../kernel/libc.ts";
 
-/** `beforeSlice` may throw to end the work. */
+/** `work` yields where it may be interrupted, and frees what it holds. */
 export async function inSlices<T>(
   user: User | undefined,
   work: Generator<unknown, T>,
-  beforeSlice: () => void = () => {},
+  signal?: AbortSignal,
 ): Promise<T> {
   try {
     for (;;) {
-      beforeSlice();
+      signal?.throwIfAborted();
       const done = withUserRights(user, () => slice(work));
       if (done !== undefined) return done.value;
       await new Promise<void>((resolve) => setImmediate(resolve));

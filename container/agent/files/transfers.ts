@@ -1,6 +1,4 @@
-/**
- * Limits how many calls work on files and archives at once.
- */
+/** Limits how many calls work on files and archives at once. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Activity } from "../activity.ts";
@@ -31,6 +29,16 @@ export class Transfers {
       if (!isOver) this.#running -= 1;
       isOver = true;
     };
+  }
+
+  /** Throws when there are too many. */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    const end = this.begin();
+    try {
+      return await work();
+    } finally {
+      end();
+    }
   }
 
   /** Like `begin`, for a response that is sent at the pace of its reader: the sandbox is not idle meanwhile. */

@@ -2,8 +2,11 @@
  * Writes files and folders under no name, or a temporary one, until they are complete, and removes what an agent that was
  * killed left under such names. Everything runs with the rights of the calling thread.
  */
+
+import { hasCode, succeedsUnless } from "../kernel/error-codes.ts";
 import {
   close,
+  closing,
   type EntryLocation,
   linkAt,
   open,
@@ -13,7 +16,6 @@ import {
   statusAt,
   unlinkAt,
 } from "../kernel/openat.ts";
-import { hasCode } from "./file-errors.ts";
 import { openNames } from "./paths.ts";
 import { removeTree } from "./remove.ts";
 
@@ -80,13 +82,7 @@ export class UnfinishedFile {
 
   /** False: the name is taken, and may be replaced. */
   #linkIfFree(location: EntryLocation, overwrite: boolean): boolean {
-    try {
-      linkAt(this.fd, location);
-      return true;
-    } catch (error) {
-      if (overwrite && hasCode(error, "EEXIST")) return false;
-      throw error;
-    }
+    return succeedsUnless(overwrite ? ["EEXIST"] : [], () => linkAt(this.fd, location));
   }
 
   #linkTempName(): string {
@@ -108,16 +104,13 @@ function removeTempFile(location: EntryLocation): void {
 /** Removes what an agent that was killed left in this folder. */
 export function* removeStaleLeftovers(folder: number): Generator<undefined, void> {
   const fd = openNames(folder, ".");
-  try {
-    const stale: string[] = [];
-    for (let names = readEntries(fd); names.length > 0; names = readEntries(fd)) {
-      for (const { name } of names) if (isStale(name)) stale.push(name);
-      yield;
-    }
-    for (const name of stale) yield* removeLeftover({ folder: fd, name });
-  } finally {
-    close(fd);
+  using _folder = closing(fd);
+  const stale: string[] = [];
+  for (let names = readEntries(fd); names.length > 0; names = readEntries(fd)) {
+    for (const { name } of names) if (isStale(name)) stale.push(name);
+    yield;
   }
+  for (const name of stale) yield* removeLeftover({ folder: fd, name });
 }
 
 function isStale(name: string): boolean {

@@ -1,16 +1,13 @@
-/**
- * Writes one file completely or not at all: the body goes to an unfinished file, which is then moved into place.
- */
+/** Writes one file completely or not at all: the body goes to an unfinished file, which is then moved into place. */
 import { fchmodSync, write } from "node:fs";
 import { promisify } from "node:util";
-import type { User } from "../kernel/libc.ts";
-import { withUserRights } from "../kernel/libc.ts";
-import { close, type Status, statusAt } from "../kernel/openat.ts";
+import { catchCodes } from "../kernel/error-codes.ts";
+import { type User, withUserRights } from "../kernel/libc.ts";
+import { close, closing, type Status, statusAt } from "../kernel/openat.ts";
 import { announcedBytes, bodyOf } from "./body.ts";
 import { assertConditions, type Conditions } from "./conditions.ts";
-import { hasCode, notAFile, toFileError } from "./file-errors.ts";
+import { notAFile, toFileError } from "./file-errors.ts";
 import { makeFolders, parentOf } from "./folders.ts";
-import type { GatedWrite } from "./gated-write.ts";
 import { type Entry, followLinks, openEntry, shownOf, type Target } from "./paths.ts";
 import { UnfinishedFile } from "./unfinished.ts";
 import { entityTagOf, fileViewOf } from "./view.ts";
@@ -30,20 +27,19 @@ const writeAsync = promisify(write);
 export async function upload(
   request: Request,
   options: UploadOptions,
-  write: GatedWrite,
+  signal: AbortSignal,
 ): Promise<Response> {
   announcedBytes(request);
   const { target, user } = options;
-  let location: Entry | undefined;
-  let unfinished: UnfinishedFile | undefined;
   try {
     const entry = withUserRights(user, () => findEntry(options));
-    location = entry;
+    using _folder = closing(entry.folder);
     const file = withUserRights(user, () => new UnfinishedFile(entry.folder));
-    unfinished = file;
-    for await (const bytes of bodyOf(request, write.signal)) await writeAll(file.fd, bytes);
+    using cleanup = new DisposableStack();
+    cleanup.defer(() => withUserRights(user, () => file.end()));
+    for await (const bytes of bodyOf(request, signal)) await writeAll(file.fd, bytes);
     const { status, isNew } = withUserRights(user, () => {
-      write.throwIfEnded();
+      signal.throwIfAborted();
       return moveIntoPlace(entry, file, options);
     });
     return Response.json(fileViewOf(shownOf(target, entry), status), {
@@ -52,9 +48,6 @@ export async function upload(
     });
   } catch (error) {
     throw toFileError(error, target.shown);
-  } finally {
-    withUserRights(user, () => unfinished?.end());
-    if (location !== undefined) close(location.folder);
   }
 }
 
@@ -71,11 +64,8 @@ function findEntry({ target, mkdirs, conditions }: UploadOptions): Entry {
 }
 
 function openHolder(target: Target, mkdirs: boolean): Entry {
-  try {
-    return openEntry(target);
-  } catch (error) {
-    if (!mkdirs || !hasCode(error, "ENOENT")) throw error;
-  }
+  const entry = catchCodes(mkdirs ? ["ENOENT"] : [], () => openEntry(target));
+  if (entry !== undefined) return entry;
   makeFolders(parentOf(target.raw));
   return openEntry(target);
 }
@@ -83,15 +73,10 @@ function openHolder(target: Target, mkdirs: boolean): Entry {
 /** Undefined: nothing exists there. */
 function fileAt({ folder, name, asFolder }: Entry, shown: string): Status | undefined {
   if (asFolder || name === "" || name === "." || name === "..") throw notAFile(shown, "a folder");
-  try {
-    const status = statusAt(folder, name);
-    if (status.kind === "folder") throw notAFile(shown, "a folder");
-    if (status.kind === "other") throw notAFile(shown, "a device, pipe or socket");
-    return status;
-  } catch (error) {
-    if (hasCode(error, "ENOENT")) return undefined;
-    throw error;
-  }
+  const status = catchCodes(["ENOENT"], () => statusAt(folder, name));
+  if (status?.kind === "folder") throw notAFile(shown, "a folder");
+  if (status?.kind === "other") throw notAFile(shown, "a device, pipe or socket");
+  return status;
 }
 
 export async function writeAll(fd: number, bytes: Uint8Array): Promise<void> {

@@ -1,7 +1,4 @@
-/**
- * Streams one watch as server-sent events: `ready`, `change`, `overflow`, `gone`, and keepalive comments.
- * See watched-tree.ts for what is watched.
- */
+/** Streams one watch as server-sent events: `ready`, `change`, `overflow`, `gone`, and keepalive comments. */
 import { limits } from "../../../src/protocol/limits.ts";
 import { Inotify, type InotifyEvent, inotifyEvents } from "../kernel/inotify.ts";
 import type { User } from "../kernel/libc.ts";

@@ -7,7 +7,6 @@ import type { CloneCall, Cloned } from "../../../src/protocol/file.ts";
 import { prepare } from "../archive/staging.ts";
 import { runCommand } from "../exec/command.ts";
 import { toFileError } from "../files/file-errors.ts";
-import type { GatedWrite } from "../files/gated-write.ts";
 import { realPathOf, type Target, targetOf } from "../files/paths.ts";
 import { withUserRights } from "../kernel/libc.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
@@ -22,13 +21,14 @@ type CloneOptions = {
   deps: SandboxDeps;
   /** Relative paths begin here. */
   base: string;
-  write: GatedWrite;
+  /** Ends the clone. */
+  signal: AbortSignal;
   /** Called when git is about to run; what fails before that throws. */
   onStarted: () => CloneEvents;
 };
 
 export async function clone(call: CloneCall, options: CloneOptions): Promise<Cloned> {
-  const { deps, base, write } = options;
+  const { deps, base, signal } = options;
   const address = parseAddress(call);
   const target = targetOf(folderNameOf(call), base);
   const { user } = deps.sandboxEnv;
@@ -38,11 +38,11 @@ export async function clone(call: CloneCall, options: CloneOptions): Promise<Clo
   try {
     if (!staging.isOwn) throw folderNotEmpty(target);
     const folder = withUserRights(user, () => realPathOf(staging.root));
-    write.throwIfEnded();
-    await fetchInto(folder, { call, address, target, options });
+    signal.throwIfAborted();
+    await fetchInto(folder, { call, address, target }, options);
     const cloned = await readHead(folder, target, options);
     withUserRights(user, () => {
-      write.throwIfEnded();
+      signal.throwIfAborted();
       staging.moveIntoPlace(undefined);
     });
     return cloned;
@@ -55,34 +55,28 @@ export async function clone(call: CloneCall, options: CloneOptions): Promise<Clo
   }
 }
 
-type Fetch = { call: CloneCall; address: Address; target: Target; options: CloneOptions };
-
-async function fetchInto(folder: string, { call, address, target, options }: Fetch): Promise<void> {
+async function fetchInto(
+  folder: string,
+  { call, address, target }: { call: CloneCall; address: Address; target: Target },
+  { deps, signal: ends, onStarted }: CloneOptions,
+): Promise<void> {
   const { branch, depth, timeoutMs } = call;
+  const { url, credentials } = address;
+  const choices = [
+    ...(branch === undefined ? [] : [`--branch=${branch}`]),
+    ...(depth === undefined ? [] : [`--depth=${depth}`]),
+  ];
+  const args = ["clone", "--progress", ...choices, "--", url, folder];
   let events: CloneEvents | undefined;
   const reader = new ProgressReader((progress) => events?.progress(progress));
-  const run = runGit(
-    options.deps,
-    {
-      args: [
-        ...["clone", "--progress"],
-        ...(branch === undefined ? [] : [`--branch=${branch}`]),
-        ...(depth === undefined ? [] : [`--depth=${depth}`]),
-        ...["--", address.url, folder],
-      ],
-      cwd: folder,
-      credentials: address.credentials,
-      timeoutMs,
-      onStderr: (bytes) => reader.take(bytes),
-    },
-    options.write.signal,
-  );
+  const onStderr = (bytes: Uint8Array) => reader.take(bytes);
+  const run = runGit(deps, { args, cwd: folder, credentials, timeoutMs, onStderr }, ends);
   // What fails at once gets a status of its own.
   await Promise.race([run, new Promise((resolve) => setImmediate(resolve))]);
-  events = options.onStarted();
+  events = onStarted();
   const { exitCode, signal, timedOut } = await run;
   if (exitCode === 0) return;
-  const messages = redact(address.credentials, reader.lastLines).replaceAll(folder, target.shown);
+  const messages = redact(credentials, reader.lastLines).replaceAll(folder, target.shown);
   const reason = timedOut ? `git did not end within ${timeoutMs} ms` : messages;
   throw new BerthError("clone_failed", reason === "" ? "git printed nothing" : reason, {
     facts: { exitCode, signal, timedOut },
@@ -92,7 +86,7 @@ async function fetchInto(folder: string, { call, address, target, options }: Fet
 async function readHead(
   folder: string,
   target: Target,
-  { deps, write }: CloneOptions,
+  { deps, signal }: CloneOptions,
 ): Promise<Cloned> {
   const { stdout } = await runCommand(
     {
@@ -101,7 +95,7 @@ async function readHead(
       ...{ encoding: "utf8", execId: "", requestId: "" },
     },
     deps,
-    write.signal,
+    signal,
   );
   const [commit = "", branch = ""] = stdout.split("\n");
   return { dir: target.shown, commit: commit || null, branch: branch || null };

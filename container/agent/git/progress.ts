@@ -8,7 +8,6 @@ import {
   Wakeup,
 } from "../server/event-stream.ts";
 import { failureBody } from "../server/failure.ts";
-import { resolvesWithin } from "../server/timeout.ts";
 
 const lineBytesMax = 4096;
 const linesMax = 6;
@@ -53,14 +52,14 @@ const progressEveryMs = 100;
  * However slow the reader is, at most one progress event waits.
  */
 export class CloneEvents {
-  readonly #end = Promise.withResolvers<string>();
-  readonly #wakeup = new Wakeup();
-  #isOver = false;
+  readonly #news = new Wakeup();
+  readonly #ending = new Wakeup();
+  #end: string | undefined;
   #progress: CloneProgress | undefined;
 
   progress(progress: CloneProgress): void {
     this.#progress = progress;
-    this.#wakeup.wake();
+    this.#news.wake();
   }
 
   done(cloned: Cloned): void {
@@ -77,15 +76,16 @@ export class CloneEvents {
   }
 
   async *#events(): AsyncGenerator<string, void> {
-    while (!this.#isOver) {
+    while (this.#end === undefined) {
       if (this.#progress !== undefined) {
         yield this.#takeProgress(this.#progress);
-        await resolvesWithin(this.#end.promise, progressEveryMs);
-        // As often as for a command.
-      } else if (!(await this.#wakeup.wait(limits.execHeartbeatEveryMs))) yield keepaliveComment;
+        if (this.#end === undefined) await this.#ending.wait(progressEveryMs);
+      } else if (!(await this.#news.wait(limits.execHeartbeatEveryMs))) {
+        yield keepaliveComment;
+      }
     }
     if (this.#progress !== undefined) yield this.#takeProgress(this.#progress);
-    yield this.#end.promise;
+    yield this.#end;
   }
 
   #takeProgress(progress: CloneProgress): string {
@@ -94,8 +94,8 @@ export class CloneEvents {
   }
 
   #finish(end: string): void {
-    this.#isOver = true;
-    this.#end.resolve(end);
-    this.#wakeup.wake();
+    this.#end = end;
+    this.#news.wake();
+    this.#ending.wake();
   }
 }

@@ -1,7 +1,7 @@
 /** Handles the call that clones a repository: gated work with a stream of progress, ended when the reader disconnects. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { CloneCall } from "../../../src/protocol/file.ts";
-import { type GatedWrite, runGatedWrite } from "../files/gated-write.ts";
+import { runGatedWrite } from "../files/gated-write.ts";
 import type { BaseOf } from "../files/paths.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
 import { readJson } from "../server/body.ts";
@@ -9,48 +9,33 @@ import type { ModuleRequest, RouteTable } from "../server/module.ts";
 import { clone } from "./clone.ts";
 import { CloneEvents } from "./progress.ts";
 
-export class GitRoutes {
-  readonly #deps: SandboxDeps;
-  readonly #baseOf: BaseOf;
-
-  readonly routes: RouteTable = { clone: { POST: (call) => this.#clone(call) } };
-
-  constructor(deps: SandboxDeps, baseOf: BaseOf) {
-    this.#deps = deps;
-    this.#baseOf = baseOf;
-  }
-
-  /** Responds when git runs, or when it is certain that it will not. */
-  #clone({ request, requestId }: ModuleRequest): Promise<Response> {
-    return new Promise((resolve, reject) => {
-      const reader = new AbortController();
-      let events: CloneEvents | undefined;
-      const onStarted = () => {
-        events = new CloneEvents();
-        resolve(events.respond(() => reader.abort(readerGone())));
-        return events;
-      };
-      runGatedWrite(this.#deps.gated, request, async (turn) => {
-        const cloneCall = await readJson<CloneCall>(request);
-        const base = this.#baseOf(cloneCall.session);
-        const write = alsoEndedBy(reader.signal, turn);
-        return clone(cloneCall, { deps: this.#deps, base, write, onStarted });
-      }).then(
-        (cloned) => events?.done(cloned),
-        (error) => (events === undefined ? reject(error) : events.failed(error, requestId)),
-      );
-    });
-  }
+export function gitRoutes(deps: SandboxDeps, baseOf: BaseOf): RouteTable {
+  return { clone: { POST: (call) => respondToClone(call, deps, baseOf) } };
 }
 
-function alsoEndedBy(reader: AbortSignal, turn: GatedWrite): GatedWrite {
-  return {
-    signal: AbortSignal.any([turn.signal, reader]),
-    throwIfEnded() {
-      reader.throwIfAborted();
-      turn.throwIfEnded();
-    },
-  };
+/** Responds when git runs, or when it is certain that it will not. */
+function respondToClone(
+  { request, requestId }: ModuleRequest,
+  deps: SandboxDeps,
+  baseOf: BaseOf,
+): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const reader = new AbortController();
+    let events: CloneEvents | undefined;
+    const onStarted = () => {
+      events = new CloneEvents();
+      resolve(events.respond(() => reader.abort(readerGone())));
+      return events;
+    };
+    runGatedWrite(deps.gated, request, async (ended) => {
+      const call = await readJson<CloneCall>(request);
+      const signal = AbortSignal.any([ended, reader.signal]);
+      return clone(call, { deps, base: baseOf(call.session), signal, onStarted });
+    }).then(
+      (cloned) => events?.done(cloned),
+      (error) => (events === undefined ? reject(error) : events.failed(error, requestId)),
+    );
+  });
 }
 
 function readerGone(): BerthError {

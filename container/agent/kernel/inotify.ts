@@ -1,7 +1,7 @@
 /** Watches folders with inotify: one descriptor, its watches, and their events as they arrive. */
 import { dlopen, FFIType, ptr } from "bun:ffi";
-import { closeSync } from "node:fs";
 import { KernelError } from "./openat.ts";
+import { PipeReader } from "./pipe.ts";
 
 const { i32, u32, ptr: pointer } = FFIType;
 
@@ -32,7 +32,7 @@ export type InotifyEvent = { watch: number; mask: number; name: string };
 
 export class Inotify {
   readonly #fd: number;
-  readonly #reader: ReturnType<typeof openReader>;
+  readonly #reader: PipeReader;
   /** Resolves when the descriptor is closed. */
   readonly ended: Promise<void>;
 
@@ -40,10 +40,8 @@ export class Inotify {
     const [nonBlocking, closeOnExec] = [0o4000, 0o2000000];
     this.#fd = libc.inotify_init1(nonBlocking | closeOnExec);
     if (this.#fd < 0) throw new KernelError("inotify_init1", "EMFILE");
-    this.#reader = openReader(this.#fd);
-    this.ended = this.#read(take)
-      .catch((error) => console.error("inotify ended:", error))
-      .finally(() => closeSync(this.#fd));
+    this.#reader = new PipeReader(this.#fd, (bytes) => take(parse(bytes)));
+    this.ended = this.#reader.ended.catch((error) => console.error("inotify ended:", error));
   }
 
   /** Watches an open folder; undefined: there are no watches left, or the folder was removed or cannot be read. */
@@ -58,21 +56,14 @@ export class Inotify {
   }
 
   close(): Promise<void> {
-    this.#reader.cancel().catch(() => {});
+    this.#reader.stop();
     return this.ended;
-  }
-
-  async #read(take: (news: InotifyEvent[]) => void): Promise<void> {
-    for (;;) {
-      const { done, value } = await this.#reader.read();
-      if (done) return;
-      take(parse(Buffer.from(value.buffer, value.byteOffset, value.length)));
-    }
   }
 }
 
 /** struct inotify_event: watch, mask, cookie, length of the name; the name is filled up with NUL. */
-function parse(bytes: Buffer): InotifyEvent[] {
+function parse({ buffer, byteOffset, length: size }: Uint8Array): InotifyEvent[] {
+  const bytes = Buffer.from(buffer, byteOffset, size);
   const all: InotifyEvent[] = [];
   for (let offset = 0; offset + 16 <= bytes.length; ) {
     const length = bytes.readUInt32LE(offset + 12);
@@ -81,8 +72,4 @@ function parse(bytes: Buffer): InotifyEvent[] {
     offset += 16 + length;
   }
   return all;
-}
-
-function openReader(fd: number) {
-  return Bun.file(fd).stream().getReader();
 }

@@ -57,7 +57,7 @@ export function chownDescriptor(fd: number, user: User): void {
 
 const memoryFileName = Buffer.from("berth\0");
 
-/** Holds the contents until its last descriptor is closed. Its reader begins at the start. */
+/** Keeps the contents until its last descriptor is closed. Its reader begins at the start. */
 export function createMemoryFile(contents: string | Uint8Array): number {
   const closeOnExecFlag = 1;
   const fd = libc.memfd_create(ptr(memoryFileName), closeOnExecFlag);

@@ -1,6 +1,7 @@
 /** Opens the pipes of one command, all or none, and describes the errors of missing resources. See pipe.ts for reading. */
 import { closeSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import { hasCode } from "./error-codes.ts";
 import { openPipe } from "./libc.ts";
 
 type PipeEnds = [read: number, write: number];
@@ -33,6 +34,5 @@ const resourceErrors = ["EAGAIN", "ENOMEM", "EMFILE", "ENFILE"];
 
 /** The error to throw when a spawn failed with `error`. */
 export function spawnFailure(error: unknown): unknown {
-  const { code } = error as NodeJS.ErrnoException;
-  return code !== undefined && resourceErrors.includes(code) ? resourcesUnavailable(error) : error;
+  return hasCode(error, ...resourceErrors) ? resourcesUnavailable(error) : error;
 }

@@ -7,13 +7,11 @@ import { logsFolder } from "../exec/sandbox-env.ts";
 import { PipeReader } from "../kernel/pipe.ts";
 import { MetadataCopy, metadataFolder } from "../metadata-copy.ts";
 import { Sandbox } from "../sandbox.ts";
-import { readJailBoot } from "../server/boot.ts";
-import { generateIncarnation } from "../server/incarnation.ts";
 import { listen } from "../server/server.ts";
 import { CgroupSupervisor } from "../supervision/cgroup.ts";
 import { Reaper } from "../supervision/reaper.ts";
 import { SubreaperSupervisor } from "../supervision/subreaper-client.ts";
-import { reportReady } from "./ready.ts";
+import { generateIncarnation, readJailBoot, reportReady } from "./boot.ts";
 
 const engineFd = 0;
 

@@ -12,14 +12,12 @@ import {
 } from "../kernel/libc.ts";
 import { MetadataCopy, metadataFolder } from "../metadata-copy.ts";
 import { Sandbox } from "../sandbox.ts";
-import { readServeBoot } from "../server/boot.ts";
-import { generateIncarnation } from "../server/incarnation.ts";
 import { listen } from "../server/server.ts";
 import { CgroupSupervisor } from "../supervision/cgroup.ts";
 import type { ProcessSupervisor } from "../supervision/process-tree.ts";
 import { Reaper } from "../supervision/reaper.ts";
 import { SubreaperSupervisor } from "../supervision/subreaper-client.ts";
-import { reportReady } from "./ready.ts";
+import { generateIncarnation, readServeBoot, reportReady } from "./boot.ts";
 
 const commandUser = { uid: 10001, gid: 10001 };
 

@@ -27,7 +27,7 @@ export function respondWithEvents(
   return new Response(body, { headers });
 }
 
-/** Wakes the one that waits for news; news that come while nobody waits are not remembered. */
+/** Ends a wait early. A wake-up while nobody waits is not remembered. */
 export class Wakeup {
   #wake: () => void = () => {};
 

@@ -27,16 +27,16 @@ export function createModules(deps: SandboxDeps): Map<string, AgentModule> {
     });
   };
   const files = new LazyModule(async () => {
-    const { FileRoutes } = await import("../files/routes.ts");
-    return new FileRoutes(deps, transfers, baseOf).routes;
+    const { fileRoutes } = await import("../files/routes.ts");
+    return fileRoutes(deps, transfers, baseOf);
   });
   const archive = new LazyModule(async () => {
-    const { ArchiveRoutes } = await import("../archive/routes.ts");
-    return new ArchiveRoutes(deps, transfers, baseOf).routes;
+    const { archiveRoutes } = await import("../archive/routes.ts");
+    return archiveRoutes(deps, transfers, baseOf);
   });
   const git = new LazyModule(async () => {
-    const { GitRoutes } = await import("../git/routes.ts");
-    return new GitRoutes(deps, baseOf).routes;
+    const { gitRoutes } = await import("../git/routes.ts");
+    return gitRoutes(deps, baseOf);
   });
   return new Map<string, AgentModule>([
     [agentPaths.processes, processes],

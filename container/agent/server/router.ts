@@ -1,5 +1,4 @@
 /** Routes a request of the object to the function or module of the agent that handles its path. */
-
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentHealth, AgentWork } from "../../../src/protocol/internal/agent.ts";
 import { agentPaths, agentProtocol } from "../../../src/protocol/internal/agent-wire.ts";
@@ -9,18 +8,17 @@ import { proxyToPort } from "../ports/proxy.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { Channel } from "./channel.ts";
 import { catchFailures, readRequestId } from "./failure.ts";
-import { readFence } from "./fence.ts";
-import { handleFence } from "./fence-call.ts";
+import { methodNotAllowed } from "./fields.ts";
+import { handleFence } from "./gated-work.ts";
 import type { AgentServer } from "./socket.ts";
 import { handleRevoked } from "./token-sockets.ts";
 
 /** Undefined: the connection became a WebSocket. */
 type Routed = Promise<Response | undefined> | Response | undefined;
 
-type Route = {
-  method: string;
-  handle: (request: Request, url: URL, server: AgentServer) => Routed;
-};
+type Handle = (request: Request, url: URL, server: AgentServer) => Routed;
+
+type Route = { method: string; handle: Handle };
 
 type RouterOptions = {
   sandbox: () => Sandbox;
@@ -33,39 +31,26 @@ export class Router {
   readonly #options: RouterOptions;
   /** By their whole path. */
   readonly #routes: Record<string, Route> = {
-    [agentPaths.exec]: { method: "POST", handle: (request) => this.#exec(request) },
-    [agentPaths.channel]: {
-      method: "GET",
-      handle: (request, _, server) => this.#openChannel(request, server),
-    },
-    [agentPaths.fence]: {
-      method: "POST",
-      handle: (request) => handleFence(request, this.#sandbox),
-    },
-    [agentPaths.revoked]: {
-      method: "POST",
-      handle: (request) => handleRevoked(request, this.#sandbox.tokenSockets),
-    },
+    [agentPaths.exec]: post((request) => this.#exec(request)),
+    [agentPaths.channel]: get((request, _, server) => this.#openChannel(request, server)),
+    [agentPaths.fence]: post((request) => handleFence(request, this.#sandbox)),
+    [agentPaths.revoked]: post((request) => handleRevoked(request, this.#sandbox.tokenSockets)),
     [agentPaths.metadata]: {
       method: "PUT",
       handle: (request) => handleMetadata(request, this.#sandbox.metadataCopy),
     },
-    [agentPaths.health]: { method: "GET", handle: () => Response.json(this.#health()) },
-    [agentPaths.work]: { method: "GET", handle: (_, url) => Response.json(this.#work(url)) },
+    [agentPaths.health]: get(() => Response.json(this.#health())),
+    [agentPaths.work]: get((_, url) => Response.json(this.#work(url))),
   };
   /** By the path in front of an id. */
   readonly #itemRoutes: Record<string, Route> = {
-    [agentPaths.execs]: {
-      method: "GET",
-      handle: (request, { pathname }) => {
-        const execId = pathname.slice(agentPaths.execs.length + 1);
-        return handleStoredResult(request, execId, this.#sandbox.storedResults);
-      },
-    },
-    [agentPaths.deferred]: {
-      method: "GET",
-      handle: (request, { pathname }) => this.#sandbox.deferredResponses.take(request, pathname),
-    },
+    [agentPaths.execs]: get((request, { pathname }) => {
+      const execId = pathname.slice(agentPaths.execs.length + 1);
+      return handleStoredResult(request, execId, this.#sandbox.storedResults);
+    }),
+    [agentPaths.deferred]: get((request, { pathname }) =>
+      this.#sandbox.deferredResponses.take(request, pathname),
+    ),
   };
 
   constructor(options: RouterOptions) {
@@ -83,7 +68,7 @@ export class Router {
     const path = `/${version}/${name}`;
     const route = rest.length === 0 ? this.#routes[pathname] : this.#itemRoutes[path];
     if (route !== undefined) {
-      requireMethod(request, route.method);
+      if (request.method !== route.method) throw methodNotAllowed(route.method);
       return route.handle(request, url, server);
     }
     const { sharesLoopback, incarnation, responseHeaders } = this.#options;
@@ -101,11 +86,7 @@ export class Router {
 
   #exec(request: Request): Promise<Response> {
     const { commands, storedResults } = this.#sandbox;
-    const fence = readFence(request.headers);
-    // Checked before the body is read, and again when the command starts (commands.ts).
-    commands.gated.fence.pass(fence);
-    const { incarnation } = this.#options;
-    return handleExec(request, { commands, storedResults, fence, incarnation });
+    return handleExec(request, commands, { storedResults, incarnation: this.#options.incarnation });
   }
 
   #openChannel(request: Request, server: AgentServer): undefined {
@@ -144,7 +125,10 @@ export class Router {
   }
 }
 
-function requireMethod(request: Request, method: string): void {
-  if (request.method === method) return;
-  throw new BerthError("method_not_allowed", `Use ${method}.`, { facts: { allow: [method] } });
+function get(handle: Handle): Route {
+  return { method: "GET", handle };
+}
+
+function post(handle: Handle): Route {
+  return { method: "POST", handle };
 }

@@ -1,5 +1,5 @@
 /** Dispatches the events of all WebSockets of the agent to the handler that each socket carries, and keeps each alive. */
-import { Keepalive } from "./keepalive.ts";
+import { limits } from "../../../src/protocol/limits.ts";
 
 export type AgentServer = Bun.Server<AgentSocket>;
 
@@ -41,3 +41,48 @@ export const socketHandler: Bun.WebSocketHandler<AgentSocket> = {
     socket.data.close(socket, code, reason);
   },
 };
+
+type PingableSocket = { ping(): unknown; terminate(): void };
+
+/**
+ * Pings one WebSocket and closes it when nothing has come from the other end for too long. What was sent to it proves
+ * nothing, because a connection buffers much.
+ */
+class Keepalive {
+  readonly #socket: PingableSocket;
+  #lastSeenAt = performance.now();
+  #dueAt = 0;
+  #timer: Timer | undefined;
+
+  constructor(socket: PingableSocket) {
+    this.#socket = socket;
+    this.#schedule(limits.socketPingMs);
+  }
+
+  /** Call when a message or a control frame came, or when the socket's buffer was drained. */
+  touch(): void {
+    this.#lastSeenAt = performance.now();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #check(): void {
+    const now = performance.now();
+    // While a snapshot freezes the container, nothing that was sent to it is read: that time does not count.
+    this.#lastSeenAt += Math.max(0, now - this.#dueAt);
+    const leftMs = this.#lastSeenAt + limits.socketTimeoutMs - now;
+    if (leftMs <= 0) this.#socket.terminate();
+    else {
+      this.#schedule(Math.min(limits.socketPingMs, leftMs));
+      // The ping comes last, because it closes a socket whose buffer is full, and that clears the timer.
+      this.#socket.ping();
+    }
+  }
+
+  #schedule(ms: number): void {
+    this.#dueAt = performance.now() + ms;
+    this.#timer = setTimeout(() => this.#check(), ms);
+  }
+}

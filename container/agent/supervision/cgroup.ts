@@ -2,7 +2,7 @@
  * Supervises process trees with cgroup v2: each command has one group, which none of its descendants can leave.
  *
  * The agent itself is always in the group of the next command, and moves on to an empty group as soon as it has spawned
- * that command: one move per command (cgroup-mover.ts). Until it has moved, it spawns nothing else.
+ * that command: one move per command. Until it has moved, it spawns nothing else.
  */
 import {
   accessSync,
@@ -11,10 +11,12 @@ import {
   openSync,
   readFileSync,
   rmdirSync,
+  write,
   writeFileSync,
+  writeSync,
 } from "node:fs";
+import { catchCodes, hasCode, succeedsUnless } from "../kernel/error-codes.ts";
 import { resourcesUnavailable, spawnFailure } from "../kernel/pipes.ts";
-import { CgroupMover } from "./cgroup-mover.ts";
 import { isAlive, parsePids, sendSignal } from "./proc-table.ts";
 import {
   type Exit,
@@ -28,6 +30,7 @@ import {
 import type { Reaper } from "./reaper.ts";
 import { type Spawned, spawn } from "./spawn.ts";
 
+const outOfDescriptors = ["EMFILE", "ENFILE"];
 const pollMs = 5;
 /** How long to try to remove groups at the end; what is busy for longer stays, but is empty. */
 const removeLimitMs = 5_000;
@@ -151,12 +154,8 @@ class CgroupTree implements ProcessTree {
   }
 
   terminate(): void {
-    try {
-      this.signal("SIGTERM");
-    } catch (error) {
-      // Without descriptors nothing can be signalled; the processes are killed after the grace.
-      if (!isOutOfDescriptors(error)) throw error;
-    }
+    // Without descriptors nothing can be signalled; the processes are killed after the grace.
+    catchCodes(outOfDescriptors, () => this.signal("SIGTERM"));
   }
 
   signal(name: NodeJS.Signals): void {
@@ -204,15 +203,10 @@ async function retryWithoutDescriptors<T>(attempt: () => T): Promise<T> {
     try {
       return attempt();
     } catch (error) {
-      if (!isOutOfDescriptors(error)) throw error;
+      if (!hasCode(error, ...outOfDescriptors)) throw error;
       await Bun.sleep(killPollMs);
     }
   }
-}
-
-function isOutOfDescriptors(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException;
-  return code === "EMFILE" || code === "ENFILE";
 }
 
 /** The living processes except the agent: a group does not list zombies. */
@@ -227,22 +221,60 @@ function moveInto(group: string): void {
 
 /** False: the group exists already, and may hold processes of another agent. */
 function tryCreate(group: string): boolean {
-  try {
-    mkdirSync(group);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
-    throw error;
-  }
+  return succeedsUnless(["EEXIST"], () => mkdirSync(group));
 }
 
 /** False: busy, as a group may be for a moment after its last process has ended. */
 function tryRemove(group: string): boolean {
+  return succeedsUnless(["EBUSY"], () => rmdirSync(group));
+}
+
+/** For this long after a move, another one is expected to be fast, and is made synchronously. */
+const fastForMs = 5;
+
+/**
+ * Moves the agent out of the cgroup in which it has just spawned a command. The kernel takes a lock for a move that every fork reads: it waits 7 to 30 ms for all processors, unless there was a
+ * move just before, when it takes 0.03 ms. So the first move after a pause runs in the background while the agent works.
+ */
+class CgroupMover {
+  #moving: Promise<void> | undefined;
+  #movedAt = Number.NEGATIVE_INFINITY;
+
+  /** Resolves when the current move is over; undefined: there is none. */
+  get moving(): Promise<void> | undefined {
+    return this.#moving;
+  }
+
+  /** Moves to the group whose open `cgroup.procs` is `procsFd`. Must not be called during a move. */
+  moveTo(procsFd: number): void {
+    if (performance.now() - this.#movedAt < fastForMs) {
+      this.#finish(procsFd, writeNow(procsFd));
+      return;
+    }
+    const moving = Promise.withResolvers<void>();
+    this.#moving = moving.promise;
+    write(procsFd, "0", (error) => {
+      this.#moving = undefined;
+      this.#finish(procsFd, error);
+      moving.resolve();
+    });
+  }
+
+  /** An agent that stayed in a command's group would be killed with it later, without a message. So it exits now. */
+  #finish(procsFd: number, error: Error | null): void {
+    closeSync(procsFd);
+    this.#movedAt = performance.now();
+    if (error === null) return;
+    console.error("the agent cannot leave the group of a command:", error);
+    process.exit(1);
+  }
+}
+
+function writeNow(procsFd: number): Error | null {
   try {
-    rmdirSync(group);
-    return true;
+    writeSync(procsFd, "0");
+    return null;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EBUSY") return false;
-    throw error;
+    return error as Error;
   }
 }

@@ -1,11 +1,14 @@
 /**
- * Reads the boot document from descriptor 3, once, before the agent serves. Its program starts the agent and is trusted.
- * See src/protocol/internal/agent.ts and container/engine/jail/jail-spec.ts for its form.
+ * The start of an agent: the boot document on descriptor 3, from the trusted program that started it, the name of the
+ * incarnation, and the line that reports that it serves.
+ * See src/protocol/internal/agent.ts and container/engine/jail/jail-spec.ts for the form of the document.
  */
-import { closeSync, readFileSync } from "node:fs";
+import { closeSync, readFileSync, writeSync } from "node:fs";
 import type { AgentBoot } from "../../../src/protocol/internal/agent.ts";
-import type { JailDocument } from "../../engine/jail/jail-spec.ts";
+import type { AgentReady, JailDocument } from "../../engine/jail/jail-spec.ts";
 import type { User } from "../kernel/libc.ts";
+import type { AgentServer } from "../server/socket.ts";
+import type { ProcessSupervisor } from "../supervision/process-tree.ts";
 
 /** How a container differs from the image that the Dockerfile makes; every field is optional. */
 type ImageDifferences = {
@@ -20,7 +23,7 @@ type ImageDifferences = {
   tree?: "cgroup" | "subreaper";
 };
 
-const bootFd = 3;
+const [stdoutFd, bootFd] = [1, 3];
 
 export function readServeBoot(): { boot: AgentBoot; differences: ImageDifferences } {
   const document = readDocument() as AgentBoot & { differences?: ImageDifferences };
@@ -51,4 +54,23 @@ function checkBoot({ startId, secret, env }: AgentBoot): AgentBoot {
     throw new Error("secret of the boot document is too short");
   }
   return { startId, secret, env };
+}
+
+/**
+ * Generates the name of this incarnation: `<start id>.<random>`. A container that restarts by itself has the same start
+ * id again, which the object generated.
+ */
+export function generateIncarnation(startId: string): string {
+  return `${startId}.${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
+}
+
+/** Prints the one line by which the program that started the agent learns that it serves. */
+export function reportReady(
+  server: AgentServer,
+  incarnation: string,
+  supervisor: ProcessSupervisor,
+): void {
+  const ready: AgentReady = { port: server.port ?? 0, incarnation, tree: supervisor.kind };
+  // process.stdout would cost each agent 2 MB.
+  writeSync(stdoutFd, `${JSON.stringify(ready)}\n`);
 }

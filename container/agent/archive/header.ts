@@ -1,17 +1,54 @@
-/**
- * Reads the headers of members: ustar, pax and the long names of GNU tar. Throws for broken headers and for kinds of
- * members that are not supported. See member-paths.ts for which paths are allowed.
- */
-import {
-  badArchive,
-  blockBytes,
-  checksumOf,
-  extended,
-  field,
-  type Member,
-  nsOfSecond,
-  typeOf,
-} from "./member.ts";
+/** Reads and writes the headers of a tar archive. Paths are raw: one character is one byte. */
+import { BerthError } from "../../../src/protocol/error-codes.ts";
+
+export type Member = {
+  path: string;
+  kind: "file" | "folder" | "link" | "hard link";
+  mode: number;
+  uid: number;
+  gid: number;
+  /** Bytes of its contents. */
+  size: number;
+  modifiedNs: bigint;
+  /** Where a symbolic link leads; for a hard link the path of the member that it names again. */
+  linkTarget: string;
+};
+
+export const blockBytes = 512;
+
+/** Offset and length of the fields of a header, in bytes. */
+const field = {
+  name: [0, 100],
+  mode: [100, 8],
+  uid: [108, 8],
+  gid: [116, 8],
+  size: [124, 12],
+  modified: [136, 12],
+  checksum: [148, 8],
+  type: [156, 1],
+  linkName: [157, 100],
+  magic: [257, 8],
+  prefix: [345, 155],
+} as const;
+
+const typeOf = { file: "0", "hard link": "1", link: "2", folder: "5" } as const;
+export const extended = { next: "x", all: "g", longPath: "L", longSays: "K" } as const;
+
+const nsOfSecond = 1_000_000_000n;
+
+/** Rounded up to whole blocks. */
+export function padded(bytes: number): number {
+  return Math.ceil(bytes / blockBytes) * blockBytes;
+}
+
+/** Counts the checksum field itself as blanks. A plain loop, because one archive may have millions of headers. */
+function checksumOf(header: Uint8Array): number {
+  const [start, length] = field.checksum;
+  let sum = 0x20 * length;
+  for (let n = 0; n < blockBytes; n += 1) sum += header[n] ?? 0;
+  for (let n = start; n < start + length; n += 1) sum -= header[n] ?? 0;
+  return sum;
+}
 
 export type Records = Map<string, string>;
 
@@ -19,7 +56,7 @@ const sumOfZeros = checksumOf(Buffer.alloc(blockBytes));
 
 type Header = { member: Member; type: string };
 
-/** Undefined for a block of zeros. */
+/** Reads ustar, pax and the long names of GNU tar. Undefined for a block of zeros. */
 export function headerIn(block: Buffer): Header | undefined {
   const sum = checksumOf(block);
   if (sum === sumOfZeros && block.every((byte) => byte === 0)) return undefined;
@@ -165,4 +202,75 @@ function signedChecksumOf(block: Buffer): number {
 
 function isChecksum(index: number): boolean {
   return index >= field.checksum[0] && index < field.checksum[0] + field.checksum[1];
+}
+
+const [octal7, octal11] = [8 ** 7 - 1, 8 ** 11 - 1];
+
+/** Writes ustar, preceded by a pax header for what does not fit. Returns whole blocks. */
+export function headerOf(member: Member): Buffer {
+  const records = recordsOf(member);
+  const own = block(member, typeOf[member.kind]);
+  if (records.length === 0) return own;
+  const size = records.length;
+  const name = `PaxHeaders/${member.path.replace(/\/+$/, "").split("/").at(-1) ?? ""}`;
+  const extendedHeader: Member = { ...member, path: name, linkTarget: "", mode: 0o644, size };
+  const body = Buffer.alloc(padded(size));
+  records.copy(body);
+  return Buffer.concat([block(extendedHeader, extended.next), body, own]);
+}
+
+export const endOfArchive = Buffer.alloc(2 * blockBytes);
+
+function recordsOf({ path, linkTarget: says, size, uid, gid, modifiedNs }: Member): Buffer {
+  const records: Buffer[] = [];
+  const add = (key: string, value: string) => records.push(recordOf(key, value));
+  if (path.length > field.name[1]) add("path", path);
+  if (says.length > field.linkName[1]) add("linkpath", says);
+  if (size > octal11) add("size", String(size));
+  if (uid > octal7) add("uid", String(uid));
+  if (gid > octal7) add("gid", String(gid));
+  const fits = modifiedNs >= 0n && modifiedNs <= BigInt(octal11) * nsOfSecond;
+  if (!fits || modifiedNs % nsOfSecond !== 0n) add("mtime", secondsText(modifiedNs));
+  return Buffer.concat(records);
+}
+
+/** The length that precedes a record includes its own digits. */
+function recordOf(key: string, value: string): Buffer {
+  const rest = ` ${key}=${value}\n`;
+  let length = rest.length;
+  while (length < rest.length + String(length).length) length = rest.length + String(length).length;
+  return Buffer.from(`${length}${rest}`, "latin1");
+}
+
+function secondsText(ns: bigint): string {
+  const size = ns < 0n ? -ns : ns;
+  const rest = String(size % nsOfSecond).padStart(9, "0");
+  return `${ns < 0n ? "-" : ""}${size / nsOfSecond}.${rest}`;
+}
+
+function block(member: Member, type: string): Buffer {
+  const header = Buffer.alloc(blockBytes);
+  const text = ([start, length]: readonly [number, number], value: string) =>
+    header.write(value.slice(0, length), start, "latin1");
+  const number = ([start, length]: readonly [number, number], value: number) => {
+    const digits = length - 1;
+    const fitting = Math.min(Math.max(value, 0), 8 ** digits - 1);
+    header.write(fitting.toString(8).padStart(digits, "0"), start, "latin1");
+  };
+  text(field.name, member.path);
+  number(field.mode, member.mode);
+  number(field.uid, member.uid);
+  number(field.gid, member.gid);
+  number(field.size, member.size);
+  number(field.modified, Number(member.modifiedNs / nsOfSecond));
+  text(field.type, type);
+  text(field.linkName, member.linkTarget);
+  text(field.magic, "ustar\x0000");
+  const [start] = field.checksum;
+  header.write(`${checksumOf(header).toString(8).padStart(6, "0")}\0 `, start, "latin1");
+  return header;
+}
+
+export function badArchive(what: string, hint?: string): BerthError {
+  return new BerthError("bad_archive", `The archive ${what}.`, hint === undefined ? {} : { hint });
 }
