@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { Agent } from "../agent.ts";
 import { unfinished } from "../files/files.ts";
 import { Archives, treeOf, types } from "./archives.ts";
@@ -106,16 +106,9 @@ function quoted(raw: string): string {
 }
 
 describe("any tree", () => {
-  let agent: Agent;
-  let archives: Archives;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree: "subreaper" });
-    archives = new Archives(agent);
-  });
-  afterAll(async () => {
-    expect(unfinished(agent)).toEqual([]);
-    await agent.stop();
-  });
+  const agent = Agent.forBlock({ tree: "subreaper" });
+  const archives = new Archives(agent);
+  afterAll(() => expect(unfinished(agent)).toEqual([]));
   const clear = () => {
     for (const it of readdirSync(agent.workspace)) {
       rmSync(join(agent.workspace, it), { recursive: true });

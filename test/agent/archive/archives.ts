@@ -11,6 +11,8 @@ import { queryOf, read } from "../files/files.ts";
 export type ArchiveType = keyof typeof archiveTypes;
 export const types = Object.keys(archiveTypes) as ArchiveType[];
 export const plain = "application/x-tar";
+/** For a body that is a stream. */
+export const streaming = { duplex: "half" } as RequestInit;
 
 export class Archives {
   readonly agent: Pick<Agent, "request">;
@@ -62,10 +64,8 @@ export function treeOf(root: string, { times = true } = {}): string[] {
       if (!status.isDirectory()) return;
       const names = readdirSync(path, { encoding: "buffer" }).sort(Buffer.compare);
       for (const name of names) {
-        describe(
-          Buffer.concat([path, Buffer.from("/"), name]),
-          `${shown}/${name.toString("latin1")}`,
-        );
+        const below = Buffer.concat([path, Buffer.from("/"), name]);
+        describe(below, `${shown}/${name.toString("latin1")}`);
       }
     }
   };

@@ -1,7 +1,6 @@
 /** Moments that no connection can hit: a channel that closes while a response is made, sent or fetched. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { Channel } from "../../../container/agent/server/channel.ts";
-import { DeferredResponses } from "../../../container/agent/server/deferred.ts";
+import { Channel, DeferredResponses } from "../../../container/agent/server/channel.ts";
 import {
   deferredStatus,
   readResult,
@@ -71,9 +70,8 @@ describe("inside a channel", () => {
     harness.channel.close();
     expect(harness.signals[0]?.aborted).toBe(false);
     const caller = new AbortController();
-    expect((await harness.take(caller.signal).text()).length).toBe(
-      limits.wholeResponseBytesMax + 1,
-    );
+    const text = await harness.take(caller.signal).text();
+    expect(text.length).toBe(limits.wholeResponseBytesMax + 1);
     caller.abort();
     expect(harness.signals[0]?.aborted).toBe(true);
   });

@@ -32,7 +32,9 @@ describe("what the agent keeps to itself", () => {
   test.runIf(isRoot).each(kinds.includes("cgroup") ? [10_001, plainUser] : [])(
     "[X21] a command cannot read the agent's environment, memory or descriptors (agent's own user or not: %i)",
     async (uid) => {
-      const agent = await Agent.start(uid === plainUser ? { ownUid: uid, tree: "subreaper" } : {});
+      await using agent = await Agent.start(
+        uid === plainUser ? { ownUid: uid, tree: "subreaper" } : {},
+      );
       expect((await agent.sh("id -u")).stdout).toBe(`${uid}\n`);
       const seen = await agent.sh(`cat /proc/${agent.pid}/comm; id -u`);
       expect(seen.stdout).toContain("berth-agent");
@@ -43,14 +45,13 @@ describe("what the agent keeps to itself", () => {
         expect(read.exitCode, what).not.toBe(0);
         expect(read.stderr, what).toMatch(/[Pp]ermission denied|not permitted/);
       }
-      await agent.stop();
     },
   );
 
   test.each(kinds)(
     "[X22] a user's bunfig.toml and .env do not reach the agent or its subreapers (%s)",
     async (tree) => {
-      const agent = await Agent.start({ tree, ownCwd: folder });
+      await using agent = await Agent.start({ tree, ownCwd: folder });
       const env = { BUN_OPTIONS: `--preload=${folder}/evil.js`, BUN_BE_BUN: "1" };
       const result = await agent.sh("echo [$EVIL] $BUN_OPTIONS $BUN_BE_BUN; ls -a", {
         cwd: folder,
@@ -58,7 +59,6 @@ describe("what the agent keeps to itself", () => {
       });
       expect(result.stdout).toMatch(new RegExp(`^\\[\\] ${env.BUN_OPTIONS} 1\n.*bunfig.toml`, "s"));
       expect(agent.log).toBe("");
-      await agent.stop();
     },
   );
 
@@ -71,7 +71,7 @@ describe("what the agent keeps to itself", () => {
     const entry = join(folder, "entry.sh");
     copyFileSync("container/entry.sh", entry);
     symlinkSync(binary, join(folder, "berth-agent"));
-    const agent = await Agent.start({
+    await using agent = await Agent.start({
       program: entry,
       viaEntry: true,
       ownEnv: { BUN_OPTIONS: `--preload=${folder}/evil.js`, OTHER: "x", PATH: "/usr/bin:/bin" },
@@ -93,11 +93,10 @@ describe("what the agent keeps to itself", () => {
   });
 
   test("[X22] no command can reach the secret: neither in its environment nor in the arguments of any process", async () => {
-    const agent = await Agent.start();
+    await using agent = await Agent.start();
     const { stdout } = await agent.sh("env; cat /proc/[0-9]*/cmdline | tr '\\0' ' '");
     expect(stdout).toContain("berth-agent serve");
     expect(stdout).not.toContain(agent.secret);
-    await agent.stop();
   });
 
   test("[X22] a boot document that is not JSON is refused without quoting it", async () => {

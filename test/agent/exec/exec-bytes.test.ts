@@ -1,30 +1,19 @@
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { Agent, kinds } from "../agent.ts";
 
 describe.each(kinds)("what an exec carries, process trees in a %s", (tree) => {
-  let agent: Agent;
-  beforeAll(async () => {
-    agent = await Agent.start({ tree });
-    expect(agent.tree).toBe(tree);
-  });
-  afterAll(() => agent.stop());
+  const agent = Agent.forBlock({ tree });
 
   const bytesOf = (text: string) => Buffer.from(text, "base64");
 
   test("[X1] a command runs in a shell and returns both streams and its exit code", async () => {
+    expect(agent.tree).toBe(tree);
     const result = await agent.sh("echo out; echo err >&2; exit 3");
     expect(result).toEqual({
-      execId: "exec1",
-      exitCode: 3,
-      signal: null,
-      timedOut: false,
-      stdout: "out\n",
-      stderr: "err\n",
-      truncated: false,
-      leftovers: 0,
-      durationMs: expect.any(Number),
-      incarnation: agent.incarnation,
+      ...{ execId: "exec1", exitCode: 3, signal: null, timedOut: false },
+      ...{ stdout: "out\n", stderr: "err\n", truncated: false, leftovers: 0 },
+      ...{ durationMs: expect.any(Number), incarnation: agent.incarnation },
     });
     expect(result.durationMs).toBeGreaterThan(0);
   });
@@ -45,11 +34,8 @@ describe.each(kinds)("what an exec carries, process trees in a %s", (tree) => {
 
   test("[F19] a missing program gives 127, one that cannot be executed 126, each with a message", async () => {
     const missing = await agent.exec({ argv: ["no-such-program"] });
-    expect(missing).toMatchObject({
-      exitCode: 127,
-      stdout: "",
-      stderr: "no-such-program: not found\n",
-    });
+    const notFound = { exitCode: 127, stdout: "", stderr: "no-such-program: not found\n" };
+    expect(missing).toMatchObject(notFound);
     const plain = await agent.exec({ argv: ["/etc/passwd"] });
     expect(plain).toMatchObject({ exitCode: 126, stderr: "/etc/passwd: permission denied\n" });
     const folder = await agent.exec({ argv: ["/etc"] });
@@ -61,18 +47,8 @@ describe.each(kinds)("what an exec carries, process trees in a %s", (tree) => {
   });
 
   test("[F17] arguments arrive unchanged to the byte: quotes, newlines, emoji, empty ones", async () => {
-    const argv = [
-      "a b",
-      "",
-      "'\"`$(x)\\",
-      "line\nbreak\r\n\ttab",
-      "🚢ü",
-      "*",
-      "--",
-      "-n",
-      "%s",
-      " ",
-    ];
+    const odd = ["a b", "", "'\"`$(x)\\", "line\nbreak\r\n\ttab", "🚢ü"];
+    const argv = [...odd, "*", "--", "-n", "%s", " "];
     const result = await agent.exec({ argv: ["printf", "%s\\0", ...argv] });
     expect(result.stdout.split("\0").slice(0, -1)).toEqual(argv);
   });
@@ -89,10 +65,8 @@ describe.each(kinds)("what an exec carries, process trees in a %s", (tree) => {
   });
 
   test("[X3] a line without an end arrives entirely", async () => {
-    expect(await agent.sh("printf 'no end'; printf half >&2")).toMatchObject({
-      stdout: "no end",
-      stderr: "half",
-    });
+    const result = await agent.sh("printf 'no end'; printf half >&2");
+    expect(result).toMatchObject({ stdout: "no end", stderr: "half" });
   });
 
   test("[X3] NULs, bytes that are not UTF-8 and a byte order mark survive", async () => {
@@ -135,10 +109,8 @@ describe.each(kinds)("what an exec carries, process trees in a %s", (tree) => {
     expect((await agent.sh("cat done")).stdout).toBe("end\n");
     const exact = await agent.sh("printf 12345678", { maxOutputBytes: 8 });
     expect(exact).toMatchObject({ stdout: "12345678", truncated: false });
-    expect(await agent.sh("echo x", { maxOutputBytes: 0 })).toMatchObject({
-      stdout: "",
-      truncated: true,
-    });
+    const none = await agent.sh("echo x", { maxOutputBytes: 0 });
+    expect(none).toMatchObject({ stdout: "", truncated: true });
   });
 
   test("[X6] a command that writes without end costs bounded memory", async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { until } from "../../until.ts";
-import { Agent, childrenOf, isRoot, kinds } from "../agent.ts";
+import { Agent, isRoot, kinds } from "../agent.ts";
+import { childrenOf } from "../proc.ts";
 
 describe.each(kinds)("how an exec ends, process trees in a %s", (tree) => {
   const agent = Agent.forBlock({ tree });

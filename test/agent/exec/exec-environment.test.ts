@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { Agent, isRoot, kinds } from "../agent.ts";
 
 describe.each(kinds)("where an exec runs, process trees in a %s", (tree) => {
-  let agent: Agent;
-  beforeAll(async () => {
-    const ownEnv = { SECRET_OF_AGENT: "hidden", PATH: "/nowhere" };
-    agent = await Agent.start({ tree, ownEnv, env: { GIVEN: "at create", BUN_OPTIONS: "--data" } });
-  });
-  afterAll(() => agent.stop());
+  const ownEnv = { SECRET_OF_AGENT: "hidden", PATH: "/nowhere" };
+  const env = { GIVEN: "at create", BUN_OPTIONS: "--data" };
+  const agent = Agent.forBlock({ tree, ownEnv, env });
 
   test("[L1] no state of a command remains: folder, variables, functions, umask", async () => {
     const first = await agent.sh("cd /; export STAYS=1; f() { :; }; umask 000; pwd; echo $STAYS");
@@ -44,17 +41,11 @@ describe.each(kinds)("where an exec runs, process trees in a %s", (tree) => {
   });
 
   test("[X9] the environment is the fixed one, then that of create, then that of the call, and nothing of the agent's own", async () => {
-    const { stdout } = await agent.exec({
-      argv: ["env", "-0"],
-      env: { OWN: "line\nbreak", HOME: "/else" },
-    });
-    const env = Object.fromEntries(
-      stdout
-        .split("\0")
-        .slice(0, -1)
-        .map((variable) => variable.split(/=(.*)/s).slice(0, 2)),
-    );
-    expect(env).toEqual({
+    const ofCall = { OWN: "line\nbreak", HOME: "/else" };
+    const { stdout } = await agent.exec({ argv: ["env", "-0"], env: ofCall });
+    const variables = stdout.split("\0").slice(0, -1);
+    const pairs = variables.map((variable) => variable.split(/=(.*)/s).slice(0, 2));
+    expect(Object.fromEntries(pairs)).toEqual({
       PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
       HOME: "/else",
       USER: "berth",

@@ -4,9 +4,10 @@ import { describe, expect, test } from "vitest";
 import { errorBodySchema } from "../../../src/protocol/errors.ts";
 import { execResultSchema } from "../../../src/protocol/exec.ts";
 import { until } from "../../until.ts";
-import { Agent, childrenOf, fenced, kinds } from "../agent.ts";
+import { Agent, fenced, kinds } from "../agent.ts";
 import { completeCall } from "../checked-call.ts";
 import { canFreeze, freeze } from "../freeze.ts";
+import { childrenOf, statFields } from "../proc.ts";
 
 const lost = { code: "operation_interrupted", admitted: true, reason: "lease_lost" };
 
@@ -86,9 +87,8 @@ describe.each(kinds)("the fence of an agent, process trees in a %s", (tree) => {
     const before = agent.left();
     expect(before.length).toBeGreaterThanOrEqual(16 + 8);
     // Eight sessions of their own, and the session of all others. A `touch` may have ended by now.
-    expect(
-      new Set(before.map(sessionOf).filter((session) => session !== undefined)).size,
-    ).toBeGreaterThanOrEqual(9);
+    const sessions = before.map((pid) => statFields(pid)[3]);
+    expect(new Set(sessions.filter(Boolean)).size).toBeGreaterThanOrEqual(9);
     expect(await raise(fence, true, 20_000)).toEqual({ fence, left: 0 });
     // Checked first, so that nothing has time to end in between.
     const remaining = before.filter((pid) => existsSync(`/proc/${pid}`));
@@ -269,13 +269,4 @@ async function halfSent(
   ];
   socket.write(`${head.join("\r\n")}\r\n\r\n${body.slice(0, 10)}`);
   return { socket, answer, rest: body.slice(10) };
-}
-
-function sessionOf(pid: number): string | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[3];
-  } catch {
-    return undefined;
-  }
 }

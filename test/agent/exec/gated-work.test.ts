@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Activity } from "../../../container/agent/activity.ts";
-import { handleFence } from "../../../container/agent/server/fence-call.ts";
-import { GatedWork } from "../../../container/agent/server/gated-work.ts";
+import { GatedWork, handleFence } from "../../../container/agent/server/gated-work.ts";
 import type { BerthError } from "../../../src/protocol/error-codes.ts";
 
 const waitMs = 20_000;
@@ -15,10 +14,7 @@ class Harness {
   start(fence: number): { signal: AbortSignal; end: () => void } {
     this.gated.fence.pass(fence);
     const controller = new AbortController();
-    let end = () => {};
-    const ended = new Promise<void>((resolve) => {
-      end = resolve;
-    });
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     this.gated.track(ended, { fence, controller });
     return { signal: controller.signal, end };
   }

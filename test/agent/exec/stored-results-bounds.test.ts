@@ -28,14 +28,8 @@ describe("the bounds of stored results", () => {
       await new Promise((resolve) => setImmediate(resolve));
     }
     expect(await Promise.all(results)).toHaveLength(9);
-    const has = await Promise.all(
-      results.map((_, n) =>
-        stored.find(`a${n}`)?.then(
-          () => true,
-          () => false,
-        ),
-      ),
-    );
+    const found = await Promise.allSettled(results.map((_, n) => stored.find(`a${n}`)));
+    const has = found.map(({ status }) => status === "fulfilled");
     expect(has).toEqual([true, true, true, true, false, false, false, false, false]);
   });
 
@@ -44,10 +38,8 @@ describe("the bounds of stored results", () => {
     const text = "x".repeat(2000);
     const bytes = await stored.run("big", async () => result("big", text));
     expect(Buffer.from(bytes).toString()).toContain(text);
-    await expect(stored.find("big")).rejects.toMatchObject({
-      code: "result_gone",
-      facts: { exitCode: 3 },
-    });
+    const evicted = { code: "result_gone", facts: { exitCode: 3 } };
+    await expect(stored.find("big")).rejects.toMatchObject(evicted);
     await stored.run("small", async () => result("small"));
     expect(await stored.find("small")).toBeDefined();
   });
@@ -78,13 +70,8 @@ describe("the bounds of stored results", () => {
   test("[K4] a running command is never forgotten", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     const stored = new StoredResults(limits.storedResultsBytesMax, 2);
-    let end = () => {};
-    const long = stored.run("long", async () => {
-      await new Promise<void>((resolve) => {
-        end = resolve;
-      });
-      return result("long");
-    });
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    const long = stored.run("long", () => ended.then(() => result("long")));
     for (const id of ["a", "b", "c"]) {
       await stored.run(id, async () => result(id));
       vi.advanceTimersByTime(limits.keyMs);

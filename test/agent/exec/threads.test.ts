@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { treeOf } from "../../system/processes.ts";
 import { until } from "../../until.ts";
-import { Agent, kinds, threadsOf } from "../agent.ts";
+import { Agent, kinds } from "../agent.ts";
 import { Archives, types } from "../archive/archives.ts";
+import { threadsOf } from "../proc.ts";
 
 /** The thread of the allocator, and the few for files, which never end. */
 const lasting = /^(mi-scavenger|Bun Pool \d+)$/;

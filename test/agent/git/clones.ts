@@ -6,7 +6,7 @@ import { completeCall } from "../checked-call.ts";
 
 export type CloneOutcome = {
   status: number;
-  progress: { phase: string; percent: number | null; atMs: number }[];
+  progress: { phase: string; percent: number | null }[];
   comments: number;
   done?: { dir: string; commit: string | null; branch: string | null };
   error?: Record<string, unknown> & { code: string; message: string };
@@ -42,10 +42,7 @@ function take(outcome: CloneOutcome, event: string): void {
       outcome.comments += 1;
       break;
     case "progress":
-      outcome.progress.push({
-        ...cloneProgressSchema.parse(JSON.parse(data)),
-        atMs: performance.now(),
-      });
+      outcome.progress.push(cloneProgressSchema.parse(JSON.parse(data)));
       break;
     case "done":
       outcome.done = clonedSchema.parse(JSON.parse(data));

@@ -1,5 +1,6 @@
 /** Runs a real git server over HTTP for tests: git's own backend behind basic authentication, with repositories. */
 import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -23,12 +24,8 @@ const env = {
   PATH: process.env.PATH ?? "",
   HOME: "/nonexistent",
   GIT_CONFIG_NOSYSTEM: "1",
-  ...{
-    GIT_AUTHOR_NAME: "a",
-    GIT_AUTHOR_EMAIL: "a@b",
-    GIT_COMMITTER_NAME: "a",
-    GIT_COMMITTER_EMAIL: "a@b",
-  },
+  ...{ GIT_AUTHOR_NAME: "a", GIT_AUTHOR_EMAIL: "a@b" },
+  ...{ GIT_COMMITTER_NAME: "a", GIT_COMMITTER_EMAIL: "a@b" },
 };
 
 export function git(cwd: string, ...args: string[]): string {
@@ -82,7 +79,7 @@ export async function serveGit(
     if (holds) await new Promise<void>((go) => waiting.push(go));
     backend(root, request, response);
   });
-  await new Promise<void>((up) => server.listen(0, "127.0.0.1", up));
+  await once(server.listen(0, "127.0.0.1"), "listening");
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     authorizations,
@@ -134,12 +131,8 @@ function backend(root: string, request: IncomingMessage, response: ServerRespons
     if (end < 0) return;
     isBody = true;
     const lines = head.toString("latin1", 0, end).split("\r\n");
-    const headers = lines.map((line): [string, string] => {
-      const colon = line.indexOf(":");
-      return [line.slice(0, colon), line.slice(colon + 1).trim()];
-    });
-    const status = headers.find(([name]) => name === "Status")?.[1] ?? "200";
-    response.writeHead(Number.parseInt(status, 10), Object.fromEntries(headers));
+    const headers = Object.fromEntries(lines.map((line) => line.split(/: */, 2)));
+    response.writeHead(Number.parseInt(headers.Status ?? "200", 10), headers);
     response.write(head.subarray(end + 4));
   });
   child.stdout.on("end", () => response.end());
