@@ -1,6 +1,4 @@
-/**
- * Calls the Worker in the workerd tests, with the keys of two tenants.
- */
+/** Calls the Worker in the workerd tests, with the keys of two tenants. */
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import worker from "./worker.ts";
@@ -39,4 +37,15 @@ export async function createSandbox(body: Record<string, unknown> = {}): Promise
   const response = await call("POST", "/v1/sandboxes", { body: { waitMs: 10_000, ...body } });
   if (response.status !== 201) throw new Error(`create answered ${response.status}`);
   return ((await response.json()) as { id: string }).id;
+}
+
+export const stubOf = (id: string) => env.SANDBOX.getByName(id);
+export const pathOf = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
+export const upgrade = { upgrade: "websocket" };
+
+/** The status and the code of a response that refuses. */
+export async function refusal(response: Response | Promise<Response>) {
+  const { status, webSocket } = await response;
+  if (webSocket !== null) throw new Error("it was not refused");
+  return [status, (await json(response)).error?.code];
 }

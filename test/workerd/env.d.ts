@@ -1,6 +1,4 @@
-/**
- * The bindings of the workerd tests, as vitest.config.ts defines them.
- */
+/** The bindings of the workerd tests, as vitest.config.ts defines them. */
 declare namespace Cloudflare {
   interface GlobalProps {
     mainModule: typeof import("./worker.ts");

@@ -1,6 +1,4 @@
-/**
- * Connects the SDK to the Worker of the workerd tests, without retries: each response is seen as it is.
- */
+/** Connects the SDK to the Worker of the workerd tests, without retries: each response is seen as it is. */
 import { type Berth, connect } from "../../src/client/index.ts";
 import { fetchWorker } from "./calls.ts";
 

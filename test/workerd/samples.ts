@@ -1,6 +1,4 @@
-/**
- * One valid call of each route, for tests that go through the table of verbs.
- */
+/** One valid call of each route, for tests that go through the table of verbs. */
 import type { VerbRow } from "../../src/protocol/verbs.ts";
 
 type Sample = { body?: unknown; headers?: Record<string, string> };

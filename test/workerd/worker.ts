@@ -1,7 +1,4 @@
-/**
- * The Worker of the workerd tests: the real entry and objects over containers in memory.
- */
-
+/** The Worker of the workerd tests: the real entry and objects over containers in memory. */
 import { SandboxObject as RealSandboxObject } from "../../src/objects/sandbox/object.ts";
 import type { ContainerRuntime } from "../../src/runtime/runtime.ts";
 import { runtimeOf } from "./container.ts";

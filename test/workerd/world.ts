@@ -7,11 +7,9 @@ import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import type { BerthApi, PlanApi, SandboxApi } from "../../src/protocol/api.ts";
 import type { Power, Socket, World } from "../contract/sandbox-api.ts";
-import { fetchWorker, keys } from "./calls.ts";
+import { fetchWorker, keys, stubOf } from "./calls.ts";
 import { containerOf } from "./container.ts";
 import { restBerth } from "./rest.ts";
-
-export const stubOf = (id: string) => env.SANDBOX.getByName(id);
 
 export const alarmOf = (id: string) =>
   runInDurableObject(stubOf(id), (_object, state) => state.storage.getAlarm());

@@ -1,20 +1,19 @@
 /** Bad input that needs the clock or the inside of an object. See test/security/catalogue for the rest. */
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { call, createSandbox, json, keys } from "../calls.ts";
+import * as api from "../api.ts";
+import { call, createSandbox, json, keys, pathOf } from "../calls.ts";
 import { containerOf } from "../container.ts";
 
-const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
 const lease = async (id: string, body: Record<string, unknown> = {}) =>
-  String((await json(call("POST", of(id, "/lease"), { body }))).token);
-const release = (id: string, token: string) =>
-  json(call("DELETE", of(id, "/lease"), { headers: { "berth-lease": token } }));
+  String((await api.request("POST", id, "/lease", body)).token);
+const release = (id: string, token: string) => api.releaseLease(id, token);
 
 /** The visible state of a sandbox, and the requests to its container. */
 async function allOf(id: string) {
   const responses = await Promise.all(
     ["", "/lease", "/metadata", "/events?limit=1000"].map((tail) =>
-      json(call("GET", of(id, tail))),
+      json(call("GET", pathOf(id, tail))),
     ),
   );
   const { ran, starts, calls } = await containerOf(id).facts();
@@ -25,11 +24,11 @@ describe("bad input", () => {
   it("[Y29] for a destroyed sandbox is still refused as such, and good input fails with 410", async () => {
     const destroyed = await createSandbox({ metadata: { a: "1" } });
     const token = await lease(destroyed);
-    await json(call("DELETE", of(destroyed, "?force=true")));
+    await api.request("DELETE", destroyed, "?force=true");
     const before = await allOf(destroyed);
     const headers = { "berth-lease": token };
     const status = async (method: string, tail: string, body?: unknown) => {
-      const answer = await call(method, of(destroyed, tail), { body, headers });
+      const answer = await call(method, pathOf(destroyed, tail), { body, headers });
       await answer.text();
       return answer.status;
     };
@@ -46,7 +45,7 @@ describe("bad input", () => {
     const full = await createSandbox();
     const token = await lease(full, { holder: "the holder", ttlMs: limits.leaseTtlMaxMs });
     const waits = (holder: string) =>
-      call("POST", of(full, "/lease"), { body: { holder, queueMs: 60_000 } });
+      call("POST", pathOf(full, "/lease"), { body: { holder, queueMs: 60_000 } });
     for (let n = 0; n < limits.leaseWaitersMax; n++) {
       const holder = `holder ${Math.floor(n / limits.leaseWaitersOfHolderMax)}`;
       const queued = await waits(holder);
@@ -65,7 +64,7 @@ describe("bad input", () => {
     expect(await json(last)).toMatchObject({
       error: { code: "queue_full", waitersMax: limits.leaseWaitersMax },
     });
-    const state = await json(call("GET", of(full, "/lease")));
+    const state = await api.request("GET", full, "/lease");
     expect(state.waiterCount).toBe(limits.leaseWaitersMax);
     expect(state.waiters).toHaveLength(limits.leaseWaitersShownMax);
     await release(full, token);
@@ -76,7 +75,7 @@ describe("bad input", () => {
     await lease(id, { holder: "the holder", ttlMs: limits.leaseTtlMaxMs });
     const before = await allOf(id);
     for (const key of [keys.other, null]) {
-      const answer = await call("GET", of(id, "/lease/connect"), {
+      const answer = await call("GET", pathOf(id, "/lease/connect"), {
         key,
         headers: {
           upgrade: "websocket",

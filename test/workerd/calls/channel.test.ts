@@ -3,20 +3,17 @@ import { runInDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { eventually } from "../../contract/sandbox/world.ts";
-import { call, createSandbox, json } from "../calls.ts";
+import * as api from "../api.ts";
+import { call, createSandbox, json, pathOf, stubOf } from "../calls.ts";
 import { containerOf } from "../container.ts";
-import { stubOf } from "../world.ts";
 
-const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
 const openRequest = "GET /v1/line";
 const overChannel = "CHANNEL /v1/exec";
 const overHttp = "POST /v1/exec";
-const interrupted = (admitted: unknown) => ({
-  error: { code: "operation_interrupted", admitted },
-});
+const interrupted = (admitted: unknown) => ({ error: { code: "operation_interrupted", admitted } });
 
 const run = (id: string, command: string, headers = {}) =>
-  json(call("POST", of(id, "/exec"), { body: { command }, headers }));
+  json(call("POST", pathOf(id, "/exec"), { body: { command }, headers }));
 
 async function countRequests(id: string): Promise<Record<string, number>> {
   const times: Record<string, number> = { [openRequest]: 0, [overChannel]: 0, [overHttp]: 0 };
@@ -56,7 +53,7 @@ describe("commands in quick succession", () => {
       expect(answers[n]).toMatchObject(expected);
     }
     const body = { command: "true", cwd: "/nowhere" };
-    expect(await json(call("POST", of(id, "/exec"), { body }))).toMatchObject({
+    expect(await api.request("POST", id, "/exec", body)).toMatchObject({
       error: { code: "bad_cwd" },
     });
     const after = await countRequests(id);
@@ -93,7 +90,7 @@ describe("a channel that breaks", () => {
     expect(result).toMatchObject(interrupted("unknown"));
     expect(await runsOf(id, "echo cut")).toBe(1);
     expect(await run(id, "echo on")).toMatchObject({ stdout: "on\n" });
-    expect(await json(call("GET", of(id)))).toMatchObject({ state: "running" });
+    expect(await api.get(id)).toMatchObject({ state: "running" });
     const before = await countRequests(other);
     expect(await run(other, "echo on")).toMatchObject({ stdout: "on\n" });
     expect((await countRequests(other))[openRequest]).toBe(before[openRequest]);
@@ -112,7 +109,7 @@ describe("a channel that breaks", () => {
   it("[U16] with its container leaves no command waiting", async () => {
     for (const end of [
       (id: string) => containerOf(id).exit(),
-      (id: string) => json(call("DELETE", of(id, "?force=true"))),
+      (id: string) => api.request("DELETE", id, "?force=true"),
     ]) {
       const id = await createSandbox();
       await openChannel(id);
@@ -138,7 +135,7 @@ describe("a channel that breaks", () => {
     }
     const after = await countRequests(id);
     expect(after).toEqual({ ...before, [overHttp]: (before[overHttp] ?? 0) + 5 });
-    await json(call("POST", of(id, "/pause")));
+    await api.request("POST", id, "/pause");
     await openChannel(id);
   });
 });
@@ -149,7 +146,7 @@ describe("the channel of an incarnation", () => {
     await openChannel(id);
     const { incarnation } = await run(id, "echo one");
     await containerOf(id).replaceAgent();
-    await json(call("POST", of(id, "/pause")));
+    await api.request("POST", id, "/pause");
     const before = await countRequests(id);
     const next = await run(id, "echo two");
     expect(next).toMatchObject({ stdout: "two\n" });
@@ -165,8 +162,8 @@ describe("the channel of an incarnation", () => {
     await containerOf(id).holdResponses(openRequest);
     await Promise.all([run(id, "true"), run(id, "true")]);
     await eventually(async () => expect((await countRequests(id))[openRequest]).toBe(1));
-    await json(call("POST", of(id, "/pause")));
-    await json(call("POST", of(id, "/start")));
+    await api.request("POST", id, "/pause");
+    await api.request("POST", id, "/start");
     await containerOf(id).releaseHeld();
     expect(await run(id, "echo on")).toMatchObject({ stdout: "on\n" });
     await openChannel(id);
@@ -286,7 +283,7 @@ describe("a command over the channel", () => {
     // Another call fails, and nothing that was sent before it may start.
     await containerOf(id).failRequests("POST /v1/processes");
     const { fence } = await containerOf(id).facts();
-    const failed = await json(call("POST", of(id, "/processes"), { body: { command: "true" } }));
+    const failed = await api.request("POST", id, "/processes", { command: "true" });
     expect(failed).toMatchObject(interrupted("unknown"));
     expect((await containerOf(id).facts()).fence).toBeGreaterThan(fence);
     await containerOf(id).releaseHeld();

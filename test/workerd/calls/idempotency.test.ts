@@ -4,14 +4,13 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { agentPaths } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { eventually } from "../../contract/sandbox/world.ts";
-import { call, createSandbox, json } from "../calls.ts";
+import * as api from "../api.ts";
+import { call, createSandbox, json, pathOf, refusal, stubOf } from "../calls.ts";
 import { containerOf } from "../container.ts";
 
-const stubOf = (id: string) => env.SANDBOX.getByName(id);
-const of = (id: string, tail: string) => `/v1/sandboxes/${id}${tail}`;
 type More = { headers?: Record<string, string>; [field: string]: unknown };
 const exec = (id: string, key: string, command: string, { headers = {}, ...more }: More = {}) =>
-  call("POST", of(id, "/exec"), {
+  call("POST", pathOf(id, "/exec"), {
     body: { command, ...more },
     headers: { "idempotency-key": key, ...headers },
   });
@@ -21,7 +20,6 @@ const rows = (id: string) =>
   runInDurableObject(stubOf(id), (_object, { storage }) =>
     storage.sql.exec("SELECT key, id, outcome FROM keyed").toArray(),
   );
-const codeOf = async (response: Response) => [response.status, (await json(response)).error?.code];
 
 afterEach(() => vi.useRealTimers());
 
@@ -67,14 +65,14 @@ describe("a call with a key", () => {
 
   it("[K8] is joined by callers that come while the first still waits for the lease", async () => {
     const id = await createSandbox();
-    const { token } = await json(call("POST", of(id, "/lease"), { body: { holder: "me" } }));
+    const { token } = await api.acquireLease(id, { holder: "me" });
     const first = exec(id, "queued", "echo one", { headers: { "berth-wait-ms": "20000" } });
     await eventually(async () => {
-      const { waiters } = await json(call("GET", of(id, "/lease")));
+      const { waiters } = await api.getLease(id);
       expect(waiters).toHaveLength(1);
     });
     const second = exec(id, "queued", "echo one");
-    await call("DELETE", of(id, "/lease"), { headers: { "berth-lease": token } });
+    await call("DELETE", pathOf(id, "/lease"), { headers: { "berth-lease": token } });
     const answers = await Promise.all([first, second].map(async (answer) => (await answer).text()));
     expect(JSON.parse(answers[0] ?? "")).toMatchObject({ stdout: "one\n" });
     expect(answers[1]).toBe(answers[0]);
@@ -84,9 +82,9 @@ describe("a call with a key", () => {
   it("[K9] needs no lease if it is repeated, and needs it if it never started", async () => {
     const id = await createSandbox();
     const first = await (await exec(id, "before", "echo free")).text();
-    const lease = await json(call("POST", of(id, "/lease"), { body: { holder: "me" } }));
+    const lease = await api.acquireLease(id, { holder: "me" });
     expect(await (await exec(id, "before", "echo free")).text()).toBe(first);
-    expect(await codeOf(await exec(id, "during", "echo free"))).toEqual([423, "lease_held"]);
+    expect(await refusal(exec(id, "during", "echo free"))).toEqual([423, "lease_held"]);
     // A refused call has not used its key.
     const headers = { "berth-lease": lease.token };
     expect(await json(exec(id, "during", "echo mine", { headers }))).toMatchObject({
@@ -101,13 +99,13 @@ describe("a call with a key", () => {
     expect(await (await exec(id, "k", "echo hi", { env: { B: "2", A: "1" } })).text()).toBe(first);
     for (const more of [{ env: { A: "1" } }, { env: { A: "1", B: "2" }, cwd: "sub" }, {}]) {
       const refused = await exec(id, "k", "echo hi", more);
-      expect(await codeOf(refused)).toEqual([409, "idempotency_mismatch"]);
+      expect(await refusal(refused)).toEqual([409, "idempotency_mismatch"]);
     }
-    const process = await call("POST", of(id, "/processes"), {
+    const process = await call("POST", pathOf(id, "/processes"), {
       body: { command: "echo hi" },
       headers: { "idempotency-key": "k" },
     });
-    expect(await codeOf(process)).toEqual([409, "idempotency_mismatch"]);
+    expect(await refusal(process)).toEqual([409, "idempotency_mismatch"]);
     expect(await ran(id)).toHaveLength(1);
   });
 
@@ -134,7 +132,7 @@ describe("a call with a key", () => {
     // Also while another incarnation runs, and from another instance.
     expect(await json(exec(id, "new", "true"))).toMatchObject({ exitCode: 0 });
     await evictDurableObject(stubOf(id));
-    expect(await codeOf(await exec(id, "k", "false"))).toEqual([410, "result_gone"]);
+    expect(await refusal(exec(id, "k", "false"))).toEqual([410, "result_gone"]);
     expect(await ran(id)).toEqual(["true"]);
     expect((await facts(id)).starts).toHaveLength(2);
   });
@@ -144,7 +142,7 @@ describe("a call with a key", () => {
     const running = exec(id, "k", "sleep 60");
     await eventually(async () => expect((await facts(id)).running).toBe(1));
     await containerOf(id).exit();
-    expect(await codeOf(await running)).toEqual([502, "operation_interrupted"]);
+    expect(await refusal(running)).toEqual([502, "operation_interrupted"]);
     for (let n = 0; n < 2; n++) {
       const repeated = await exec(id, "k", "sleep 60");
       expect(repeated.status).toBe(502);
@@ -222,7 +220,7 @@ describe("a call with a key", () => {
   it("[K15] starts a process once, also for many callers", async () => {
     const id = await createSandbox();
     const start = () =>
-      call("POST", of(id, "/processes"), {
+      call("POST", pathOf(id, "/processes"), {
         body: { command: "sleep 60" },
         headers: { "idempotency-key": "p" },
       });
@@ -230,32 +228,35 @@ describe("a call with a key", () => {
     expect(new Set(started.map((process) => process.id)).size).toBe(1);
     await evictDurableObject(stubOf(id));
     expect((await json(start())).id).toBe(started[0]?.id);
-    const { processes } = await json(call("GET", of(id, "/processes")));
+    const { processes } = await api.request("GET", id, "/processes");
     expect(processes).toHaveLength(1);
-    await json(call("DELETE", of(id, `/processes/${started[0]?.id}`)));
+    await api.request("DELETE", id, `/processes/${started[0]?.id}`);
   });
 
   it("[K15] runs once in a session too, and starts one process from it", async () => {
     const id = await createSandbox();
     const key = (name: string) => ({ headers: { "idempotency-key": name } });
-    await json(call("POST", of(id, "/sessions"), { body: { id: "s" } }));
+    await api.request("POST", id, "/sessions", { id: "s" });
     const run = () =>
-      call("POST", of(id, "/sessions/s/exec"), { body: { command: "echo in" }, ...key("e") });
+      call("POST", pathOf(id, "/sessions/s/exec"), { body: { command: "echo in" }, ...key("e") });
     const first = await (await run()).text();
     expect(JSON.parse(first)).toMatchObject({ stdout: "in\n" });
     await evictDurableObject(stubOf(id));
     expect(await (await run()).text()).toBe(first);
     const start = () =>
-      call("POST", of(id, "/sessions/s/processes"), { body: { command: "sleep 60" }, ...key("p") });
+      call("POST", pathOf(id, "/sessions/s/processes"), {
+        body: { command: "sleep 60" },
+        ...key("p"),
+      });
     const process = await json(start());
     expect((await json(start())).id).toBe(process.id);
     expect(
-      await codeOf(
-        await call("POST", of(id, "/exec"), { body: { command: "echo in" }, ...key("e") }),
+      await refusal(
+        call("POST", pathOf(id, "/exec"), { body: { command: "echo in" }, ...key("e") }),
       ),
     ).toEqual([409, "idempotency_mismatch"]);
-    await json(call("DELETE", of(id, `/processes/${process.id}`)));
-    await json(call("DELETE", of(id, "/sessions/s")));
+    await api.request("DELETE", id, `/processes/${process.id}`);
+    await api.request("DELETE", id, "/sessions/s");
   });
 
   it("[K5] that was overtaken by a newer fence in its queue is a new call", async () => {
@@ -267,18 +268,18 @@ describe("a call with a key", () => {
     expect((await facts(id)).requests).toContain(lookUp);
     expect(repeated.status).toBe(200);
     expect(await repeated.text()).toBe(first);
-    const { token } = await json(call("POST", of(id, "/lease"), { body: { holder: "other" } }));
+    const { token } = await api.acquireLease(id, { holder: "other" });
     await containerOf(id).rejectNextAsStale(lookUp);
-    expect(await codeOf(await exec(id, "k", "echo hi"))).toEqual([423, "lease_held"]);
-    await call("DELETE", of(id, "/lease"), { headers: { "berth-lease": token } });
+    expect(await refusal(exec(id, "k", "echo hi"))).toEqual([423, "lease_held"]);
+    await call("DELETE", pathOf(id, "/lease"), { headers: { "berth-lease": token } });
     expect(await ran(id)).toEqual(["echo hi"]);
   });
 
   it("[K16] fails with 410 once the sandbox is destroyed", async () => {
     const id = await createSandbox();
     await json(exec(id, "k", "true"));
-    await json(call("DELETE", of(id, "")));
-    expect(await codeOf(await exec(id, "k", "true"))).toEqual([410, "sandbox_destroyed"]);
+    await api.request("DELETE", id, "");
+    expect(await refusal(exec(id, "k", "true"))).toEqual([410, "sandbox_destroyed"]);
   });
 });
 

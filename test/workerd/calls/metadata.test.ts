@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { call, createSandbox, json } from "../calls.ts";
+import { call, createSandbox, json, pathOf } from "../calls.ts";
 
-const path = (id: string) => `/v1/sandboxes/${id}/metadata`;
+const path = (id: string) => pathOf(id, "/metadata");
 
 describe("metadata over REST", () => {
   it("[N12] [Y21] carries its version as an entity tag in both directions", async () => {

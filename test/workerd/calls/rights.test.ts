@@ -2,12 +2,12 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { type Right, rights } from "../../../src/protocol/rights.ts";
 import { type VerbRow, verbs } from "../../../src/protocol/verbs.ts";
-import { call, createSandbox, json, keys } from "../calls.ts";
+import * as api from "../api.ts";
+import { call, createSandbox, json, keys, pathOf } from "../calls.ts";
 import { sample, samplePath } from "../samples.ts";
 
-const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
 const tokenOf = async (id: string, list: readonly Right[], ttlMs?: number) => {
-  const made = await call("POST", of(id, "/tokens"), { body: { rights: list, ttlMs } });
+  const made = await call("POST", pathOf(id, "/tokens"), { body: { rights: list, ttlMs } });
   expect(made.status).toBe(201);
   return String((await json(made)).token);
 };
@@ -33,7 +33,7 @@ describe("a token", () => {
       const enough = [route.right ?? []].flat() as Right[];
       const id = await createSandbox();
       const others = rights.filter((item) => !enough.includes(item));
-      const before = await json(call("GET", of(id, "/events")));
+      const before = await api.request("GET", id, "/events");
       const request = (key: string) =>
         call(route.method, samplePath(id, route), { key, ...sample(name) });
       const refused = await request(await tokenOf(id, others));
@@ -41,7 +41,7 @@ describe("a token", () => {
       expect(await json(refused)).toMatchObject({
         error: { code: "forbidden", right: route.right },
       });
-      expect(await json(call("GET", of(id, "/events")))).toEqual(before);
+      expect(await api.request("GET", id, "/events")).toEqual(before);
 
       for (const right of enough) {
         const passed = await request(await tokenOf(id, [right]));
@@ -57,20 +57,20 @@ describe("a token", () => {
   it("[Y18] makes no tokens, revokes none and creates no sandbox, whatever its rights", async () => {
     const id = await createSandbox();
     const token = await tokenOf(id, rights);
-    expect(await statusOf("POST", of(id, "/tokens"), token)).toBe(403);
-    expect(await statusOf("DELETE", of(id, "/tokens"), token)).toBe(403);
+    expect(await statusOf("POST", pathOf(id, "/tokens"), token)).toBe(403);
+    expect(await statusOf("DELETE", pathOf(id, "/tokens"), token)).toBe(403);
     expect(await statusOf("POST", "/v1/sandboxes", token)).toBe(403);
-    expect(await statusOf("GET", of(id), token)).toBe(200);
+    expect(await statusOf("GET", pathOf(id), token)).toBe(200);
   });
 
   it("[Y18] breaks a lease only with the right admin", async () => {
     const id = await createSandbox();
-    const { token } = await json(call("POST", of(id, "/lease"), { body: { holder: "one" } }));
-    const path = of(id, "/lease?break=true&reason=why");
+    const { token } = await api.acquireLease(id, { holder: "one" });
+    const path = pathOf(id, "/lease?break=true&reason=why");
     expect(await statusOf("DELETE", path, await tokenOf(id, ["lease"]))).toBe(403);
-    expect((await json(call("GET", of(id, "/lease")))).holder).toBe("one");
+    expect((await api.getLease(id)).holder).toBe("one");
     expect(await statusOf("DELETE", path, await tokenOf(id, ["lease", "admin"]))).toBe(200);
-    const late = await call("PUT", of(id, "/lease"), {
+    const late = await call("PUT", pathOf(id, "/lease"), {
       body: {},
       headers: { "berth-lease": token },
     });
@@ -88,26 +88,26 @@ describe("a token", () => {
       expect(response.status, name).toBe(403);
       await response.text();
     }
-    expect(await statusOf("GET", of(id), token)).toBe(200);
+    expect(await statusOf("GET", pathOf(id), token)).toBe(200);
   });
 
   it("[Y19] ends at its time, with a revocation, and with the sandbox", async () => {
     const id = await createSandbox();
     const short = await tokenOf(id, ["read"], limits.tokenTtlMinMs);
     const long = await tokenOf(id, ["read", "lifecycle"]);
-    expect(await statusOf("GET", of(id), short)).toBe(200);
+    expect(await statusOf("GET", pathOf(id), short)).toBe(200);
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + limits.tokenTtlMinMs });
-    expect(await statusOf("GET", of(id), short)).toBe(401);
-    expect(await statusOf("GET", of(id), long)).toBe(200);
+    expect(await statusOf("GET", pathOf(id), short)).toBe(401);
+    expect(await statusOf("GET", pathOf(id), long)).toBe(200);
     vi.useRealTimers();
 
-    expect(await statusOf("DELETE", of(id, "/tokens"), keys.local)).toBe(204);
-    expect(await statusOf("GET", of(id), long)).toBe(401);
+    expect(await statusOf("DELETE", pathOf(id, "/tokens"), keys.local)).toBe(204);
+    expect(await statusOf("GET", pathOf(id), long)).toBe(401);
     const fresh = await tokenOf(id, ["read", "lifecycle"]);
-    expect(await statusOf("GET", of(id), fresh)).toBe(200);
-    expect(await statusOf("DELETE", of(id), fresh)).toBe(200);
-    expect(await statusOf("POST", of(id, "/start"), fresh)).toBe(410);
-    const late = await call("POST", of(id, "/tokens"), { body: { rights: ["read"] } });
+    expect(await statusOf("GET", pathOf(id), fresh)).toBe(200);
+    expect(await statusOf("DELETE", pathOf(id), fresh)).toBe(200);
+    expect(await statusOf("POST", pathOf(id, "/start"), fresh)).toBe(410);
+    const late = await call("POST", pathOf(id, "/tokens"), { body: { rights: ["read"] } });
     expect(await json(late)).toMatchObject({ error: { code: "sandbox_destroyed" } });
   });
 
@@ -128,13 +128,13 @@ describe("a token", () => {
       `${token}.${signature}`,
       `bt_${"x".repeat(400)}.${signature}`,
     ];
-    expect(await statusOf("GET", of(id), token)).toBe(200);
-    for (const item of forged) expect(await statusOf("GET", of(id), item), item).toBe(401);
+    expect(await statusOf("GET", pathOf(id), token)).toBe(200);
+    for (const item of forged) expect(await statusOf("GET", pathOf(id), item), item).toBe(401);
   });
 
   it("[Y10] unused connect tickets are bounded, and expire", async () => {
     const id = await createSandbox();
-    const make = () => call("POST", of(id, "/tickets"));
+    const make = () => call("POST", pathOf(id, "/tickets"));
     for (let n = 0; n < limits.connectTicketsMax; n++) expect((await make()).status).toBe(201);
     expect(await json(make())).toMatchObject({
       error: { code: "too_many", ticketsMax: limits.connectTicketsMax },

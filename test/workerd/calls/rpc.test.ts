@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { call, json } from "../calls.ts";
+import * as api from "../api.ts";
 
 const { BERTH, NOBODY, OTHER } = env;
 
@@ -23,7 +23,7 @@ describe("the entry for other Workers", () => {
       exitCode: 0,
       stdout: "blue\n",
     });
-    expect(await sandbox.get()).toEqual(await json(call("GET", `/v1/sandboxes/${id}`)));
+    expect(await sandbox.get()).toEqual(await api.get(id));
     expect(await sandbox.destroy()).toMatchObject({ state: "destroyed" });
   });
 

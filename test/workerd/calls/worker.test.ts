@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 import { errors } from "../../../src/protocol/errors.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { type VerbRow, verbs } from "../../../src/protocol/verbs.ts";
-import { call, createSandbox, fetchWorker, json, keys } from "../calls.ts";
+import * as api from "../api.ts";
+import { call, createSandbox, fetchWorker, json, keys, pathOf } from "../calls.ts";
 import { samplePath } from "../samples.ts";
 
 const concrete = (path: string) => samplePath("k3v9q2m7x1c5b8n4tq0w8e2r", { path });
@@ -74,7 +75,7 @@ describe("the Worker", () => {
       };
       expect(await responseOf(id)).toEqual(await responseOf(invented));
     }
-    expect(await json(call("GET", `/v1/sandboxes/${id}`))).toMatchObject({ state: "running" });
+    expect(await api.get(id)).toMatchObject({ state: "running" });
   });
 
   it.each([
@@ -108,7 +109,7 @@ describe("the Worker", () => {
     ['"x"', "body"],
   ])("[W4] names the field of a bad call: case %#", async (body, field) => {
     const id = await createSandbox();
-    const response = await call("POST", `/v1/sandboxes/${id}/exec`, { body });
+    const response = await call("POST", pathOf(id, "/exec"), { body });
     expect(response.status).toBe(400);
     const { error } = await json(response);
     expect(error).toMatchObject({ code: "bad_request", field });
@@ -117,7 +118,7 @@ describe("the Worker", () => {
 
   it("[W5] accepts JSON of a bounded size and nothing else", async () => {
     const id = await createSandbox();
-    const path = `/v1/sandboxes/${id}/exec`;
+    const path = pathOf(id, "/exec");
     const status = async (body: string, headers = {}) =>
       (await call("POST", path, { body, headers })).status;
     const good = '{"command":"true"}';
@@ -128,10 +129,10 @@ describe("the Worker", () => {
     expect(await status(`${"[".repeat(10_000)}${"]".repeat(10_000)}`)).toBe(400);
     expect(await status(`{"command":"${" ".repeat(limits.bodyBytesMax)}"}`)).toBe(413);
     for (const nothing of [undefined, {}]) {
-      const ticket = await call("POST", `/v1/sandboxes/${id}/tickets`, { body: nothing });
+      const ticket = await call("POST", pathOf(id, "/tickets"), { body: nothing });
       expect(ticket.status).toBe(201);
     }
-    const more = await call("POST", `/v1/sandboxes/${id}/tickets`, { body: { ttlMs: 5 } });
+    const more = await call("POST", pathOf(id, "/tickets"), { body: { ttlMs: 5 } });
     expect(more.status).toBe(400);
     expect((await json(more)).error).toMatchObject({ code: "bad_request", field: "ttlMs" });
     const latin1 = new Request(`http://berth.test${path}`, {
@@ -139,9 +140,7 @@ describe("the Worker", () => {
       headers: { authorization: `Bearer ${keys.local}`, "content-type": "application/json" },
       body: new Uint8Array([0x22, 0xff, 0x22]),
     });
-    expect(await json(fetchWorker(latin1))).toMatchObject({
-      error: { code: "bad_json" },
-    });
+    expect(await json(fetchWorker(latin1))).toMatchObject({ error: { code: "bad_json" } });
   });
 
   it("[W6] responds 404 to an unknown route and 405 with Allow to a wrong method", async () => {

@@ -1,11 +1,3 @@
-import { afterEach, describe, vi } from "vitest";
-import { contractParts } from "../../contract/sandbox-api.ts";
-import { overRpc } from "../world.ts";
+import { describeOverRpc } from "./over-rpc.ts";
 
-afterEach(() => {
-  vi.useRealTimers();
-});
-
-describe("over RPC", () => {
-  for (const say of contractParts.leases) say(overRpc);
-});
+describeOverRpc("leases");

@@ -2,17 +2,14 @@ import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { eventually } from "../../contract/sandbox/world.ts";
-import { call, createSandbox, json, keys } from "../calls.ts";
+import * as api from "../api.ts";
+import { call, createSandbox, json, keys, pathOf, stubOf } from "../calls.ts";
 import { containerOf } from "../container.ts";
-import { stubOf } from "../world.ts";
 
-const pathOf = (id: string) => `/v1/sandboxes/${id}`;
 const save = (id: string, body = {}, headers = {}) =>
-  call("POST", `${pathOf(id)}/checkpoints`, { body, headers });
+  call("POST", pathOf(id, "/checkpoints"), { body, headers });
 const listed = async (id: string) =>
-  (await json(call("GET", `${pathOf(id)}/checkpoints`))).checkpoints as { id: string }[];
-const exec = (id: string, command: string, headers = {}) =>
-  call("POST", `${pathOf(id)}/exec`, { body: { command }, headers });
+  (await api.request("GET", id, "/checkpoints")).checkpoints as { id: string }[];
 const calls = async (id: string) => (await containerOf(id).facts()).calls;
 
 describe("checkpoints", () => {
@@ -25,29 +22,26 @@ describe("checkpoints", () => {
     expect(made.id.startsWith(`${id}.`)).toBe(true);
     const second = await json(save(id));
     expect((await listed(id)).map((row) => row.id)).toEqual([second.id, made.id]);
-    expect(await json(call("GET", `${pathOf(id)}/checkpoints/${made.id}`))).toEqual(made);
-    expect((await call("DELETE", `${pathOf(id)}/checkpoints/${made.id}`)).status).toBe(200);
-    expect((await call("DELETE", `${pathOf(id)}/checkpoints/${made.id}`)).status).toBe(404);
+    expect(await api.request("GET", id, `/checkpoints/${made.id}`)).toEqual(made);
+    expect((await call("DELETE", pathOf(id, `/checkpoints/${made.id}`))).status).toBe(200);
+    expect((await call("DELETE", pathOf(id, `/checkpoints/${made.id}`))).status).toBe(404);
     expect((await listed(id)).map((row) => row.id)).toEqual([second.id]);
     await eventually(async () => expect((await calls(id)).join()).toContain("remove c"));
-    const { events } = await json(call("GET", `${pathOf(id)}/events?limit=1000`));
-    const recorded = events.flatMap(({ event }: { event: { type: string; what: string } }) =>
-      event.type === "checkpoint" ? [event.what] : [],
-    );
-    expect(recorded).toEqual(["made", "made", "removed"]);
+    const events = (await api.events(id)).filter(({ type }) => type === "checkpoint");
+    expect(events.map(({ what }) => what)).toEqual(["made", "made", "removed"]);
   });
 
   it("[H7] while one is made no gated call runs, no call waits for ever, and the silent agent does not count as lost", async () => {
     const id = await createSandbox();
-    const { incarnation } = await json(call("GET", pathOf(id)));
+    const { incarnation } = await api.get(id);
     await containerOf(id).fault({ verb: "snapshot", hold: true });
     const saving = save(id);
     await eventually(async () => expect((await calls(id)).join()).toContain("snapshot"));
     let ran = false;
-    const waiting = exec(id, "echo after").finally(() => {
+    const waiting = api.exec(id, "echo after").finally(() => {
       ran = true;
     });
-    const lease = call("POST", `${pathOf(id)}/lease`, { body: { holder: "eager" } });
+    const lease = call("POST", pathOf(id, "/lease"), { body: { holder: "eager" } });
     expect((await lease).status).toBe(423);
     expect((await call("GET", pathOf(id))).status).toBe(200);
     expect(ran).toBe(false);
@@ -58,11 +52,11 @@ describe("checkpoints", () => {
 
   it("[H8] one during a command, or without the lease, is refused and leaves nothing", async () => {
     const id = await createSandbox();
-    const running = exec(id, "sleep 3");
+    const running = api.exec(id, "sleep 3");
     await eventually(async () => expect((await containerOf(id).facts()).running).toBe(1));
     expect(await json(save(id))).toMatchObject({ error: { code: "lease_pending" } });
     await running;
-    const { token } = await json(call("POST", `${pathOf(id)}/lease`, { body: { holder: "me" } }));
+    const { token } = await api.acquireLease(id, { holder: "me" });
     expect(await json(save(id))).toMatchObject({ error: { code: "lease_held", holder: "me" } });
     expect(await listed(id)).toEqual([]);
     expect((await save(id, {}, { "berth-lease": token })).status).toBe(201);
@@ -78,7 +72,7 @@ describe("checkpoints", () => {
     );
     await containerOf(id).release();
     await saving;
-    expect(await json(exec(id, "echo on"))).toMatchObject({ stdout: "on\n" });
+    expect(await json(api.exec(id, "echo on"))).toMatchObject({ stdout: "on\n" });
     await eventually(async () => expect((await calls(id)).join()).toContain("remove c"));
     await eventually(async () => expect(await listed(id)).toEqual([]));
   });
@@ -94,33 +88,26 @@ describe("checkpoints", () => {
   it("[H11] a restore starts a new incarnation from it, also of a paused or failed sandbox; old handles are stale", async () => {
     const id = await createSandbox();
     const made = await json(save(id));
-    const before = await json(call("GET", pathOf(id)));
-    const process = await json(
-      call("POST", `${pathOf(id)}/processes`, { body: { command: "sleep 60" } }),
-    );
-    const restore = () => call("POST", `${pathOf(id)}/checkpoints/${made.id}/restore`);
+    const before = await api.get(id);
+    const process = await api.request("POST", id, "/processes", { command: "sleep 60" });
+    const restore = () => call("POST", pathOf(id, `/checkpoints/${made.id}/restore`));
     const after = await json(restore());
     expect(after).toMatchObject({ state: "running", files: "snapshot" });
     expect(after.incarnation).not.toBe(before.incarnation);
-    const stale = call("GET", `${pathOf(id)}/processes/${process.id}`);
+    const stale = call("GET", pathOf(id, `/processes/${process.id}`));
     expect(await json(stale)).toMatchObject({ error: { code: "stale_handle" } });
-    expect((await call("POST", `${pathOf(id)}/pause`)).status).toBe(200);
+    expect((await call("POST", pathOf(id, "/pause"))).status).toBe(200);
     expect(await json(restore())).toMatchObject({ state: "running", files: "snapshot" });
     await containerOf(id).exit();
-    await json(exec(id, "true"));
+    await json(api.exec(id, "true"));
     expect(await json(restore())).toMatchObject({ state: "running", files: "snapshot" });
   });
 
   it("[H25] a restore returns when the restored incarnation runs, and fails if that fails", async () => {
     const id = await createSandbox();
     const made = await json(save(id, { name: "good" }));
-    const restore = () => json(call("POST", `${pathOf(id)}/checkpoints/${made.id}/restore`));
-    const recorded = async () => {
-      const { events } = await json(call("GET", `${pathOf(id)}/events?limit=1000`));
-      return events.map(({ event }: { event: { state?: string; what?: string } }) =>
-        event.state === undefined ? event.what : event.state,
-      );
-    };
+    const restore = () => api.request("POST", id, `/checkpoints/${made.id}/restore`);
+    const recorded = async () => (await api.events(id)).map(({ state, what }) => state ?? what);
     await containerOf(id).fault({ verb: "start", hold: true });
     const restoring = restore();
     await eventually(async () => expect((await recorded()).at(-1)).toBe("starting"));
@@ -141,11 +128,11 @@ describe("checkpoints", () => {
     const made = await json(save(id));
     await containerOf(id).fault({ verb: "start", hold: true });
     const before = (await containerOf(id).facts()).starts.length;
-    const restoring = json(call("POST", `${pathOf(id)}/checkpoints/${made.id}/restore`));
+    const restoring = api.request("POST", id, `/checkpoints/${made.id}/restore`);
     await eventually(async () =>
       expect((await containerOf(id).facts()).starts.length).toBeGreaterThan(before),
     );
-    expect((await call("DELETE", `${pathOf(id)}/checkpoints/${made.id}`)).status).toBe(200);
+    expect((await call("DELETE", pathOf(id, `/checkpoints/${made.id}`))).status).toBe(200);
     expect(await listed(id)).toEqual([]);
     await containerOf(id).release();
     expect(await restoring).toMatchObject({ state: "running", files: "snapshot" });
@@ -159,7 +146,7 @@ describe("checkpoints", () => {
       idleTimeoutMs: 5_000,
       onIdle: "none",
     });
-    await call("PATCH", `${pathOf(id)}/metadata`, { body: { stage: "late" } });
+    await call("PATCH", pathOf(id, "/metadata"), { body: { stage: "late" } });
     const made = await json(save(id));
     // The tree is on the machine of the origin; the fork's machine needs it as well.
     const [row] = (await calls(id)).filter((verb) => verb.startsWith("snapshot "));
@@ -175,9 +162,9 @@ describe("checkpoints", () => {
       onIdle: "none",
     });
     await containerOf(fork.id).adopt(row?.slice("snapshot ".length) ?? "");
-    expect(await json(exec(fork.id, "printenv B"))).toMatchObject({ stdout: "3\n" });
-    expect(await json(exec(fork.id, "printenv A"))).toMatchObject({ stdout: "1\n" });
-    expect(await json(call("GET", pathOf(fork.id)))).toMatchObject({ files: "snapshot" });
+    expect(await json(api.exec(fork.id, "printenv B"))).toMatchObject({ stdout: "3\n" });
+    expect(await json(api.exec(fork.id, "printenv A"))).toMatchObject({ stdout: "1\n" });
+    expect(await api.get(fork.id)).toMatchObject({ files: "snapshot" });
     const foreign = call("POST", "/v1/sandboxes", { key: keys.other, body: { from: made.id } });
     expect((await foreign).status).toBe(404);
   });
@@ -187,9 +174,9 @@ describe("checkpoints", () => {
     const other = await createSandbox();
     const foreign = await json(save(other));
     for (const name of [foreign.id, `${id}.000000000000`]) {
-      expect((await call("GET", `${pathOf(id)}/checkpoints/${name}`)).status).toBe(404);
+      expect((await call("GET", pathOf(id, `/checkpoints/${name}`))).status).toBe(404);
     }
-    expect((await call("GET", `${pathOf(id)}/checkpoints/no`)).status).toBe(400);
+    expect((await call("GET", pathOf(id, "/checkpoints/no"))).status).toBe(400);
     for (let n = 0; n < limits.checkpointsMax; n++) expect((await save(id)).status).toBe(201);
     expect(await json(save(id))).toMatchObject({ error: { code: "too_many" } });
     expect((await call("DELETE", pathOf(id))).status).toBe(200);

@@ -4,14 +4,14 @@ import { describe, expect, it, vi } from "vitest";
 import type { SandboxesPage } from "../../../src/protocol/directory.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { eventually } from "../../contract/sandbox/world.ts";
-import { call, createSandbox, json, keys } from "../calls.ts";
+import * as api from "../api.ts";
+import { call, createSandbox, json, keys, pathOf, stubOf } from "../calls.ts";
 import { containerOf } from "../container.ts";
 
 const create = (body: object = {}, headers: Record<string, string> = {}, key = keys.local) =>
   call("POST", "/v1/sandboxes", { body, headers, key });
 const list = async (query = "", key = keys.local) =>
   (await json(call("GET", `/v1/sandboxes${query}`, { key }))).sandboxes as Listed[];
-const pathOf = (id: string) => `/v1/sandboxes/${id}`;
 const directory = () => env.DIRECTORY.getByName("local");
 let scopeCount = 0;
 const newScope = () => ({ repo: `github.com/a/b${scopeCount++}`, branch: "main" });
@@ -44,12 +44,10 @@ describe("find or create", () => {
     const second = await json(create({ scope, ...idle }));
     expect(second.id).not.toBe(first.id);
     // It has reported everything, so nothing overwrites the rows below.
-    const patched = await json(
-      call("PATCH", `${pathOf(second.id)}/metadata`, { body: { a: "1" } }),
-    );
+    const patched = await api.request("PATCH", second.id, "/metadata", { a: "1" });
     expect(patched.listed).toBeUndefined();
     // The Directory does not know that this one has ended.
-    await runInDurableObject(env.SANDBOX.getByName(second.id), async (_object, state) => {
+    await runInDurableObject(stubOf(second.id), async (_object, state) => {
       state.storage.sql.exec(
         "UPDATE sandbox SET state = json_object('name', 'destroyed', 'since', ?, 'reason', 'x')",
         Date.now(),
@@ -79,10 +77,7 @@ describe("find or create", () => {
       const alive = await list(`?scope.repo=${scope.repo}`);
       expect(alive).toHaveLength(1);
     });
-    expect(await json(call("GET", pathOf(old.id)))).toMatchObject({
-      state: "destroyed",
-      reason: "replaced",
-    });
+    expect(await api.get(old.id)).toMatchObject({ state: "destroyed", reason: "replaced" });
     expect((await containerOf(old.id).facts()).alive).toBe(false);
   });
 
@@ -95,9 +90,7 @@ describe("find or create", () => {
     for (const how of ["token", "force"]) {
       const scope = newScope();
       const old = await json(create({ scope, ...idle }));
-      const { token } = await json(
-        call("POST", `${pathOf(old.id)}/lease`, { body: { holder: "somebody" } }),
-      );
+      const { token } = await api.request("POST", old.id, "/lease", { holder: "somebody" });
       const refused = await replace(scope);
       expect(refused.status).toBe(423);
       expect(await json(refused)).toMatchObject({
@@ -114,8 +107,7 @@ describe("find or create", () => {
         : replace(scope, "", { "berth-lease": token }));
       expect(made.status).toBe(201);
       expect(await json(made)).toMatchObject({ replaced: old.id });
-      const { events } = await json(call("GET", `${pathOf(old.id)}/events`));
-      const changes = events.map(({ event }: { event: object }) => event);
+      const changes = await api.events(old.id);
       const by = how === "force" ? { by: "local" } : {};
       expect(changes).toContainEqual(
         expect.objectContaining({ state: "destroyed", reason: "replaced" }),
@@ -146,7 +138,7 @@ describe("find or create", () => {
     const scope = newScope();
     // The row is as find-or-create writes it; the sandbox does not exist yet.
     const made = await json(create({ scope, ...idle }));
-    await runInDurableObject(env.SANDBOX.getByName(made.id), async (_object, state) => {
+    await runInDurableObject(stubOf(made.id), async (_object, state) => {
       await state.storage.deleteAll();
       state.abort("never made");
     }).catch(() => undefined);
@@ -160,9 +152,7 @@ describe("find or create", () => {
       state.storage.setAlarm(Date.now() + 60_000);
     });
     await runDurableObjectAlarm(directory());
-    await eventually(async () =>
-      expect(await json(call("GET", pathOf(made.id)))).toMatchObject({ state: "paused" }),
-    );
+    await eventually(async () => expect(await api.get(made.id)).toMatchObject({ state: "paused" }));
     expect((await json(create({ scope, ...idle }))).id).toBe(made.id);
   });
 
@@ -180,7 +170,7 @@ describe("find or create", () => {
 describe("find or create of a fork", () => {
   it("[D24] its key and its scope find it also when its origin is gone", async () => {
     const origin = await createSandbox();
-    const checkpoint = await json(call("POST", `${pathOf(origin)}/checkpoints`, { body: {} }));
+    const checkpoint = await api.request("POST", origin, "/checkpoints", {});
     expect(checkpoint.id).toBeTypeOf("string");
     const key = { "idempotency-key": crypto.randomUUID() };
     const body = { ...idle, from: checkpoint.id, scope: newScope() };
@@ -198,7 +188,7 @@ describe("find or create of a fork", () => {
     ]) {
       expect((await create(fresh)).status).toBe(410);
     }
-    expect((await json(call("GET", pathOf(id)))).state).toBe("paused");
+    expect(await api.state(id)).toBe("paused");
   });
 });
 
@@ -230,7 +220,7 @@ describe("lists", () => {
     }
     expect((await list(`?metadata=mark%3D${mark}`)).map(({ id }) => id)).toEqual(made);
     const [newest = ""] = made;
-    await call("PATCH", `${pathOf(newest)}/metadata`, { body: { mark: null, stage: mark } });
+    await call("PATCH", pathOf(newest, "/metadata"), { body: { mark: null, stage: mark } });
     expect((await list(`?metadata=mark%3D${mark}`)).map(({ id }) => id)).toEqual(made.slice(1));
     const shown = await list(`?metadata=stage%3D${mark}&metadata=n%3D2`);
     expect(shown).toMatchObject([{ id: newest, metadata: { n: "2" }, state: "paused" }]);
@@ -273,7 +263,7 @@ describe("lists", () => {
     const scope = newScope();
     const { id } = await json(create({ scope, ...idle, metadata: { a: "1" } }));
     await loseRows();
-    await call("PATCH", `${pathOf(id)}/metadata`, { body: { b: "2" } });
+    await call("PATCH", pathOf(id, "/metadata"), { body: { b: "2" } });
     const shown = await list(`?scope.repo=${scope.repo}`);
     expect(shown).toMatchObject([{ id, current: true, metadata: { a: "1", b: "2" } }]);
     expect((await json(create({ scope, ...idle }))).id).toBe(id);
@@ -281,7 +271,7 @@ describe("lists", () => {
     await loseRows();
     const other = await json(create({ scope, ...idle }));
     expect(other.id).not.toBe(id);
-    await call("PATCH", `${pathOf(id)}/metadata`, { body: { b: "3" } });
+    await call("PATCH", pathOf(id, "/metadata"), { body: { b: "3" } });
     expect((await list(`?scope.repo=${scope.repo}`)).map((row) => [row.id, row.current])).toEqual([
       [other.id, true],
       [id, false],
@@ -291,9 +281,9 @@ describe("lists", () => {
   it("[D10] apply reports in the order of their revisions, even late ones", async () => {
     const scope = newScope();
     const { id } = await json(create({ scope, ...idle }));
-    const late = await env.SANDBOX.getByName(id).report();
+    const late = await stubOf(id).report();
     if (late === undefined) throw new Error("it is there");
-    await call("PATCH", `${pathOf(id)}/metadata`, { body: { newer: "1" } });
+    await call("PATCH", pathOf(id, "/metadata"), { body: { newer: "1" } });
     await directory().applyReport(late);
     expect((await list(`?scope.repo=${scope.repo}`))[0]?.metadata).toEqual({ newer: "1" });
   });
@@ -301,8 +291,8 @@ describe("lists", () => {
   it("[D11] count by state, and list state and metadata events of all, each once", async () => {
     const before = (await json(call("GET", "/v1/counts"))).states;
     const { id } = await json(create(idle));
-    await call("PATCH", `${pathOf(id)}/metadata`, { body: { a: "1" } });
-    await call("PATCH", `${pathOf(id)}/metadata`, { body: { a: "2" } });
+    await call("PATCH", pathOf(id, "/metadata"), { body: { a: "1" } });
+    await call("PATCH", pathOf(id, "/metadata"), { body: { a: "2" } });
     const after = (await json(call("GET", "/v1/counts"))).states;
     expect(after.paused).toBe((before.paused ?? 0) + 1);
     const listed: object[] = [];
@@ -322,19 +312,12 @@ describe("lists", () => {
 
   it("[D25] all events of a sandbox are reported once its Directory can be reached, however many", async () => {
     const { id } = await json(create(idle));
-    const applyReport = vi
-      .spyOn(await instance(), "applyReport")
-      .mockRejectedValue(new Error("away"));
     const many = limits.reportEventsMax * 2 + 30;
     const patch = (n: number) =>
-      call("PATCH", `${pathOf(id)}/metadata`, { body: { n: String(n) } }).then(({ status }) =>
+      call("PATCH", pathOf(id, "/metadata"), { body: { n: String(n) } }).then(({ status }) =>
         expect(status).toBe(200),
       );
-    try {
-      await Promise.all(Array.from({ length: many }, (_, n) => patch(n)));
-    } finally {
-      applyReport.mockRestore();
-    }
+    await withoutReports(() => Promise.all(Array.from({ length: many }, (_, n) => patch(n))));
     await patch(many);
     await eventually(async () => {
       const seen: string[] = [];
@@ -352,23 +335,16 @@ describe("lists", () => {
 
   it("[D12] a token of one sandbox lists nothing, and a change says when lists are behind", async () => {
     const id = await createSandbox(idle);
-    const { token } = await json(
-      call("POST", `${pathOf(id)}/tokens`, { body: { rights: ["read", "lifecycle"] } }),
-    );
+    const { token } = await api.request("POST", id, "/tokens", { rights: ["read", "lifecycle"] });
     for (const path of ["/v1/sandboxes", "/v1/counts", "/v1/events"]) {
       expect((await call("GET", path, { key: token })).status).toBe(403);
     }
-    const applyReport = vi
-      .spyOn(await instance(), "applyReport")
-      .mockRejectedValue(new Error("away"));
-    try {
-      const answer = await json(call("PATCH", `${pathOf(id)}/metadata`, { body: { a: "1" } }));
+    await withoutReports(async () => {
+      const answer = await api.request("PATCH", id, "/metadata", { a: "1" });
       expect(answer).toMatchObject({ metadata: { a: "1" }, listed: false });
       const made = await json(create({ waitMs: 20_000 }));
       expect(made).toMatchObject({ state: "running", listed: false });
-    } finally {
-      applyReport.mockRestore();
-    }
+    });
     const scope = newScope();
     const heard = await json(create({ scope, waitMs: 20_000 }));
     expect(heard).not.toHaveProperty("listed");
@@ -376,11 +352,19 @@ describe("lists", () => {
   });
 });
 
-const instance = () =>
-  runInDurableObject(
+/** The Directory accepts no reports during the work. */
+async function withoutReports(work: () => Promise<unknown>): Promise<void> {
+  const instance = await runInDurableObject(
     directory(),
     (object) => object as unknown as { applyReport: () => Promise<unknown> },
   );
+  const applyReport = vi.spyOn(instance, "applyReport").mockRejectedValue(new Error("away"));
+  try {
+    await work();
+  } finally {
+    applyReport.mockRestore();
+  }
+}
 
 function specOf(id: string, scope: object) {
   return {

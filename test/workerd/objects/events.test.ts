@@ -1,13 +1,14 @@
 import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { call, createSandbox, json } from "../calls.ts";
+import * as api from "../api.ts";
+import { call, createSandbox, json, pathOf, stubOf } from "../calls.ts";
 import { containerOf } from "../container.ts";
-import { overRest, stubOf } from "../world.ts";
+import { overRest } from "../world.ts";
 
-const path = (id: string, query = "") => `/v1/sandboxes/${id}/events${query}`;
+const path = (id: string, query = "") => pathOf(id, `/events${query}`);
 const patch = async (id: string, n: number) =>
-  json(call("PATCH", `/v1/sandboxes/${id}/metadata`, { body: { n: String(n) } }));
+  api.request("PATCH", id, "/metadata", { n: String(n) });
 
 /** Reads a stream of events up to a number of events, then cancels it. */
 async function follow(response: Response, count: number) {

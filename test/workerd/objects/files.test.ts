@@ -1,22 +1,22 @@
 import { env } from "cloudflare:workers";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { call, createSandbox, json, keys } from "../calls.ts";
+import * as api from "../api.ts";
+import { call, createSandbox, json, keys, pathOf } from "../calls.ts";
 import { containerOf } from "../container.ts";
 
-const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
 const put = (id: string, path: string, body: string, headers = {}) =>
-  call("PUT", of(id, `/files?path=${path}`), {
+  call("PUT", pathOf(id, `/files?path=${path}`), {
     body,
     headers: { "content-type": "text/x", ...headers },
   });
 const get = (id: string, path: string, headers = {}) =>
-  call("GET", of(id, `/files?path=${path}`), { headers });
-const lease = (id: string, body = {}) => call("POST", of(id, "/lease"), { body });
+  call("GET", pathOf(id, `/files?path=${path}`), { headers });
+const lease = (id: string, body = {}) => call("POST", pathOf(id, "/lease"), { body });
 
 async function release(id: string, granted: Response): Promise<void> {
   const { token } = await json(granted);
-  await json(call("DELETE", of(id, "/lease"), { headers: { "berth-lease": String(token) } }));
+  await api.releaseLease(id, token);
 }
 
 /** What has arrived of a stream so far. */
@@ -48,16 +48,11 @@ async function refused(call: PromiseLike<unknown>): Promise<unknown> {
   }
 }
 
-async function soon(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const limit = performance.now() + 30_000;
-  while (!(await holds())) {
-    if (performance.now() > limit) throw new Error("it did not come true");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
+/** Waits longer than `vi.waitUntil` does by default. */
+const soon = (holds: () => boolean) => vi.waitUntil(holds, 30_000);
 
 const clone = (id: string, name: string, headers = {}) =>
-  call("POST", of(id, "/git/clone"), { body: { url: `https://git.example/${name}` }, headers });
+  call("POST", pathOf(id, "/git/clone"), { body: { url: `https://git.example/${name}` }, headers });
 
 describe("files through the Worker", () => {
   it("[FD15] have the agent's public headers and no internal ones", async () => {
@@ -119,16 +114,16 @@ describe("files through the Worker", () => {
     const pending = await lease(id);
     expect(pending.status).toBe(423);
     await pending.text();
-    expect((await json(call("DELETE", of(id, "?force=true")))).state).toBe("destroyed");
+    expect((await api.request("DELETE", id, "?force=true")).state).toBe("destroyed");
     await slow.over;
   });
 
   it("[FD16] a clone stops when the lease is lost", async () => {
     const id = await createSandbox();
     const { token } = await json(lease(id, { holder: "one", ttlMs: limits.leaseTtlMaxMs }));
-    const slow = reading(await clone(id, "slow", { "berth-lease": String(token) }));
+    const slow = reading(await clone(id, "slow", api.leaseHeader(token)));
     await soon(() => slow.text.includes("event: progress"));
-    await json(call("DELETE", of(id, "/lease?break=true&reason=why")));
+    await api.request("DELETE", id, "/lease?break=true&reason=why");
     await slow.over;
     expect(slow.text).toMatch(/event: error\n.*operation_interrupted/);
     const next = await lease(id, { waitMs: 20_000 });
@@ -139,7 +134,7 @@ describe("files through the Worker", () => {
   it("[FD16] a clone or watch ends with an error event when the container exits", async () => {
     const id = await createSandbox();
     const streams = [
-      reading(await call("GET", of(id, "/files/watch"))),
+      reading(await call("GET", pathOf(id, "/files/watch"))),
       reading(await clone(id, "slow")),
     ];
     await soon(() => streams.every(({ text }) => text.includes("event: ")));
@@ -154,7 +149,7 @@ describe("files through the Worker", () => {
   it("[FD7] a read or watch does not delay a lease", async () => {
     const id = await createSandbox();
     await json(put(id, "file", "1"));
-    const watch = reading(await call("GET", of(id, "/files/watch")));
+    const watch = reading(await call("GET", pathOf(id, "/files/watch")));
     const read = await get(id, "file");
     await soon(() => watch.text.includes("event: ready"));
     const granted = await lease(id);
@@ -185,7 +180,7 @@ describe("files through the Worker", () => {
     for (const key of [keys.other, null]) {
       for (const tail of ["/files?path=file", "/terminals/a/connect", "/lease/connect"]) {
         const headers = { "berth-transfer": transferHeader, upgrade: "websocket" };
-        const answer = await call("GET", of(id, tail), { key, headers });
+        const answer = await call("GET", pathOf(id, tail), { key, headers });
         expect(answer.status).toBe(key === null ? 401 : 404);
         await answer.text();
       }
@@ -195,7 +190,7 @@ describe("files through the Worker", () => {
 
   it("[FD19] have their length for another Worker, so that a truncated stream is noticed", async () => {
     const id = await createSandbox();
-    const url = `http://berth.test${of(id, "/files?path=file")}`;
+    const url = `http://berth.test${pathOf(id, "/files?path=file")}`;
     const pieces = () =>
       new ReadableStream<Uint8Array>({
         start(controller) {

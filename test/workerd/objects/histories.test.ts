@@ -12,20 +12,15 @@ import {
   type MetadataOutput,
   metadataModel,
 } from "../../linearizability/metadata-model.ts";
-import { call, createSandbox, json } from "../calls.ts";
-import { stubOf } from "../world.ts";
+import { call, createSandbox, json, pathOf, stubOf } from "../calls.ts";
 
 const clients = 7;
 const callsEach = 7;
 const historiesMax = 100;
-/**
- * The number of crashes: each loses calls in flight, and a call without a response doubles the work of the checker.
- */
+/** The number of crashes: each loses calls in flight, and a call without a response doubles the work of the checker. */
 const crashesMax = 1;
 /** For each of the two tests. */
 const budgetMs = 10_000;
-
-const of = (id: string, tail: string) => `/v1/sandboxes/${id}${tail}`;
 
 /** Calls and responses on one shared clock. */
 class Recorder<Input, Output> {
@@ -90,7 +85,7 @@ async function leaseHistory(seed: number) {
     waitMs: number,
   ): Promise<[LeaseOutput | undefined, string | undefined]> => {
     const answer = await json(
-      call("POST", of(id, "/lease"), {
+      call("POST", pathOf(id, "/lease"), {
         body: { holder: who, ticket: who.padEnd(16, "_"), ttlMs: 300_000, waitMs },
       }),
     );
@@ -108,7 +103,7 @@ async function leaseHistory(seed: number) {
   const withToken = async (method: string, token: string): Promise<LeaseOutput | undefined> => {
     const body = method === "PUT" ? {} : undefined;
     const headers = { "berth-lease": token };
-    const answer = await json(call(method, of(id, "/lease"), { body, headers }));
+    const answer = await json(call(method, pathOf(id, "/lease"), { body, headers }));
     if (isCutOff(answer)) return undefined;
     if (answer.error === undefined) return { done: true };
     expect(answer.error.code).toBe("lease_lost");
@@ -154,7 +149,7 @@ async function metadataHistory(seed: number) {
   const id = await createSandbox();
   const recorder = new Recorder<MetadataInput, MetadataOutput>();
   const ask = async (input: MetadataInput): Promise<MetadataOutput | undefined> => {
-    const path = of(id, "/metadata");
+    const path = pathOf(id, "/metadata");
     const headers: Record<string, string> = {};
     if (input.verb === "patch" && input.ifMatch !== undefined) {
       headers["if-match"] = `"${input.ifMatch}"`;

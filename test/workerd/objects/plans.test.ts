@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { rights } from "../../../src/protocol/rights.ts";
 import { type VerbRow, verbs } from "../../../src/protocol/verbs.ts";
-import { call, createSandbox, json, keys } from "../calls.ts";
+import * as api from "../api.ts";
+import { call, createSandbox, json, keys, pathOf } from "../calls.ts";
 
 let drawn = 0;
 const newName = () => `plan-${drawn++}`;
@@ -26,7 +27,7 @@ describe("the routes of plans", () => {
     expect((await put(of(name, "/sandboxes/a"), { sandboxId: id })).status).toBe(200);
     const done = await post(of(name, "/commit"), { allowEmpty: true });
     expect([done.status, (await json(done)).outcome]).toEqual([200, "committed"]);
-    const lease = await json(call("POST", `/v1/sandboxes/${id}/lease`, { body: {} }));
+    const lease = await api.acquireLease(id);
     const held = await post(of(name, "/commit"), { waitMs: 0, allowEmpty: true });
     expect(held.status).toBe(423);
     expect(held.headers.get("retry-after")).toBe("1");
@@ -38,8 +39,8 @@ describe("the routes of plans", () => {
     expect(busy.status).toBe(409);
     expect(await json(busy)).toMatchObject({ error: { code: "plan_busy", commit: 3 } });
     expect((await json(call("GET", of(name)))).running).toMatchObject({ commit: 3 });
-    const headers = { "berth-lease": String(lease.token) };
-    await json(call("DELETE", `/v1/sandboxes/${id}/lease`, { headers }));
+    const headers = api.leaseHeader(lease.token);
+    await json(call("DELETE", pathOf(id, "/lease"), { headers }));
     expect(await json(waiting)).toMatchObject({ outcome: "committed", commit: 3 });
     expect((await call("GET", of(name, "/commits/3?waitMs=25000"))).status).toBe(200);
     expect((await call("GET", of(name, "/commits/4"))).status).toBe(404);
@@ -49,7 +50,7 @@ describe("the routes of plans", () => {
 
   it("[PL48] need a key: a token of one sandbox is refused", async () => {
     const id = await createSandbox({ start: false });
-    const { token } = await json(post(`/v1/sandboxes/${id}/tokens`, { rights }));
+    const { token } = await json(post(pathOf(id, "/tokens"), { rights }));
     expect(planRoutes.length).toBeGreaterThanOrEqual(10);
     for (const { method, path } of planRoutes) {
       const concrete = path.replace(":plan", "p").replace(":key", "k").replace(":n", "1");
@@ -94,7 +95,7 @@ describe("the routes of plans", () => {
     const [id, other] = [await createSandbox(), await createSandbox()];
     await put(of(name, "/sandboxes/a"), { sandboxId: id });
     await put(of(name, "/sandboxes/b"), { sandboxId: other });
-    await call("POST", `/v1/sandboxes/${id}/lease`, { body: { holder: "somebody" } });
+    await call("POST", pathOf(id, "/lease"), { body: { holder: "somebody" } });
     const lost = post(of(name, "/commit"), { waitMs: 25_000, allowEmpty: true });
     lost.catch(() => undefined);
     await pending(of(name, "/commits/1"));
@@ -107,8 +108,8 @@ describe("the routes of plans", () => {
     const run = await json(call("GET", of(name, "/commits/1?waitMs=25000")));
     expect(run).toMatchObject({ outcome: "aborted", error: { code: "unavailable" } });
     expect((await json(call("GET", of(name)))).running).toBeUndefined();
-    expect((await json(call("GET", `/v1/sandboxes/${other}/lease`))).state).toBe("free");
-    const { holder, waiterCount } = await json(call("GET", `/v1/sandboxes/${id}/lease`));
+    expect((await api.request("GET", other, "/lease")).state).toBe("free");
+    const { holder, waiterCount } = await api.getLease(id);
     expect([holder, waiterCount]).toEqual(["somebody", 0]);
     await (await lost.catch(() => undefined))?.text();
   });

@@ -1,11 +1,11 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { call, createSandbox, fetchWorker, json, keys } from "../calls.ts";
+import * as api from "../api.ts";
+import { call, createSandbox, fetchWorker, json, keys, pathOf } from "../calls.ts";
 import { containerOf } from "../container.ts";
 
-const pathOf = (id: string) => `/v1/sandboxes/${id}`;
 const open = async (id: string, body: object = { port: 8000 }) =>
-  json(call("POST", `${pathOf(id)}/ports`, { body }));
+  api.request("POST", id, "/ports", body);
 const fetchPort = (url: string, init: RequestInit = {}) =>
   fetchWorker(new Request(url, { redirect: "manual", ...init }));
 
@@ -86,9 +86,9 @@ describe("ports", () => {
     ];
     for (const url of wrong) expect((await fetchPort(url)).status, url).toBe(404);
     expect((await fetchPort(second.url)).status).toBe(200);
-    expect((await call("DELETE", `${pathOf(id)}/ports/8000`)).status).toBe(204);
+    expect((await call("DELETE", pathOf(id, "/ports/8000"))).status).toBe(204);
     expect((await fetchPort(second.url)).status).toBe(404);
-    const { ports } = await json(call("GET", `${pathOf(id)}/ports`));
+    const { ports } = await api.request("GET", id, "/ports");
     expect(ports).toEqual([]);
   });
 
@@ -99,7 +99,7 @@ describe("ports", () => {
     expect(await json(fetchPort(still.url))).toMatchObject({
       error: { code: "port_unreachable", hint: expect.any(String) },
     });
-    expect((await call("POST", `${pathOf(id)}/pause`)).status).toBe(200);
+    expect((await call("POST", pathOf(id, "/pause"))).status).toBe(200);
     const { starts } = await containerOf(id).facts();
     expect((await fetchPort(still.url)).status).toBe(409);
     expect((await containerOf(id).facts()).starts).toEqual(starts);
@@ -111,10 +111,10 @@ describe("ports", () => {
     const id = await createSandbox();
     await containerOf(id).serve(8000);
     const port = await open(id);
-    const text = await (await call("GET", `${pathOf(id)}/ports`)).text();
+    const text = await (await call("GET", pathOf(id, "/ports"))).text();
     expect(text).toContain("8000");
     expect(text).not.toContain(port.token);
-    expect(await (await call("GET", `${pathOf(id)}/events`)).text()).not.toContain(port.token);
+    expect(await (await call("GET", pathOf(id, "/events"))).text()).not.toContain(port.token);
     await call("DELETE", pathOf(id));
     expect((await fetchPort(port.url)).status).toBe(410);
   });

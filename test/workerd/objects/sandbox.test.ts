@@ -1,18 +1,13 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { eventually } from "../../contract/sandbox/world.ts";
-import { call, createSandbox, json } from "../calls.ts";
+import * as api from "../api.ts";
+import { call, createSandbox, json, pathOf, stubOf } from "../calls.ts";
 import { containerOf } from "../container.ts";
+import { alarmOf } from "../world.ts";
 
-const stubOf = (id: string) => env.SANDBOX.getByName(id);
-const exec = (id: string, command: string) =>
-  call("POST", `/v1/sandboxes/${id}/exec`, { body: { command } });
-const stateOf = async (id: string) => (await json(call("GET", `/v1/sandboxes/${id}`))).state;
 const facts = (id: string) => containerOf(id).facts();
-const alarmOf = (id: string) =>
-  runInDurableObject(stubOf(id), (_object, state) => state.storage.getAlarm());
 
 afterEach(() => vi.useRealTimers());
 
@@ -21,8 +16,8 @@ describe("a sandbox object", () => {
     const created = await call("POST", "/v1/sandboxes", { body: {} });
     expect(created.status).toBe(201);
     const { id } = await json(created);
-    expect(created.headers.get("location")).toBe(`/v1/sandboxes/${id}`);
-    await eventually(async () => expect(await stateOf(id)).toBe("running"));
+    expect(created.headers.get("location")).toBe(pathOf(id));
+    await eventually(async () => expect(await api.state(id)).toBe("running"));
 
     const held = await createSandbox();
     await containerOf(held).fault({ verb: "start", hold: true });
@@ -39,7 +34,7 @@ describe("a sandbox object", () => {
     await containerOf(held).release();
     await evictDurableObject(stubOf(held));
     await runDurableObjectAlarm(stubOf(held));
-    await eventually(async () => expect(await stateOf(held)).toBe("running"));
+    await eventually(async () => expect(await api.state(held)).toBe("running"));
     expect((await facts(held)).starts).toContain("start aaaaaaaaaaaaaaaa");
   });
 
@@ -48,9 +43,9 @@ describe("a sandbox object", () => {
     await containerOf(id).exit();
     await containerOf(id).fault({ verb: "start", hold: true });
     await evictDurableObject(stubOf(id));
-    const waiting = Array.from({ length: 20 }, (_, n) => exec(id, `echo ${n}`));
+    const waiting = Array.from({ length: 20 }, (_, n) => api.exec(id, `echo ${n}`));
     await eventually(async () => expect((await facts(id)).starts).toHaveLength(2));
-    expect(await stateOf(id)).toBe("starting");
+    expect(await api.state(id)).toBe("starting");
     await containerOf(id).release();
     const answers = await Promise.all(waiting.map(json));
     expect(answers.map((answer) => answer.stdout)).toEqual(
@@ -61,25 +56,25 @@ describe("a sandbox object", () => {
 
   it("[S6] restarts a container that exited unnoticed, with its files", async () => {
     const id = await createSandbox();
-    expect(await json(exec(id, "true"))).toMatchObject({ exitCode: 0 });
+    expect(await json(api.exec(id, "true"))).toMatchObject({ exitCode: 0 });
     await containerOf(id).exit();
     await evictDurableObject(stubOf(id));
-    expect(await json(exec(id, "true"))).toMatchObject({ exitCode: 0 });
-    expect(await json(call("GET", `/v1/sandboxes/${id}`))).toMatchObject({ files: "kept" });
+    expect(await json(api.exec(id, "true"))).toMatchObject({ exitCode: 0 });
+    expect(await api.get(id)).toMatchObject({ files: "kept" });
   });
 
   it("[S6] notices before a call that a container has exited unnoticed while the object was awake", async () => {
     const id = await createSandbox();
     const exitUnnoticed = async () => {
-      expect(await json(exec(id, "true"))).toMatchObject({ exitCode: 0 });
+      expect(await json(api.exec(id, "true"))).toMatchObject({ exitCode: 0 });
       await containerOf(id).exit();
       vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + limits.agentProbeAfterMs });
     };
     await exitUnnoticed();
-    expect(await json(exec(id, "echo again"))).toMatchObject({ stdout: "again\n" });
+    expect(await json(api.exec(id, "echo again"))).toMatchObject({ stdout: "again\n" });
     await exitUnnoticed();
     const { starts } = await facts(id);
-    expect(await json(call("POST", `/v1/sandboxes/${id}/start`))).toMatchObject({
+    expect(await api.request("POST", id, "/start")).toMatchObject({
       state: "running",
       files: "kept",
     });
@@ -88,7 +83,7 @@ describe("a sandbox object", () => {
 
   it("[S10] interrupts a command whose container exits, and says what is unknown", async () => {
     const id = await createSandbox();
-    const running = exec(id, "sleep 60");
+    const running = api.exec(id, "sleep 60");
     await eventually(async () => expect((await facts(id)).running).toBe(1));
     await containerOf(id).exit();
     const answer = await running;
@@ -96,21 +91,21 @@ describe("a sandbox object", () => {
     expect(await json(answer)).toMatchObject({
       error: { code: "operation_interrupted", admitted: "unknown" },
     });
-    expect(await json(call("GET", `/v1/sandboxes/${id}`))).toMatchObject({
+    expect(await api.get(id)).toMatchObject({
       state: "failed",
       reason: "container_lost",
       restartable: true,
     });
-    expect(await json(exec(id, "echo again"))).toMatchObject({ stdout: "again\n" });
+    expect(await json(api.exec(id, "echo again"))).toMatchObject({ stdout: "again\n" });
   });
 
   it("[S3] accepts no response of another incarnation", async () => {
     const id = await createSandbox();
-    await json(exec(id, "true"));
+    await json(api.exec(id, "true"));
     await containerOf(id).replaceAgent();
-    expect((await exec(id, "true")).status).toBe(502);
+    expect((await api.exec(id, "true")).status).toBe(502);
     expect((await facts(id)).ran).toEqual(["true"]);
-    expect(await stateOf(id)).toBe("failed");
+    expect(await api.state(id)).toBe("failed");
   });
 
   it("[S4] destroys a sandbox during its start, and leaves no container", async () => {
@@ -118,9 +113,9 @@ describe("a sandbox object", () => {
     await containerOf(id).exit();
     await containerOf(id).fault({ verb: "start", hold: true });
     await evictDurableObject(stubOf(id));
-    const waiting = exec(id, "true");
+    const waiting = api.exec(id, "true");
     await eventually(async () => expect((await facts(id)).starts).toHaveLength(2));
-    const destroyed = call("DELETE", `/v1/sandboxes/${id}`);
+    const destroyed = call("DELETE", pathOf(id));
     expect((await waiting).status).toBe(410);
     await containerOf(id).release();
     expect(await json(destroyed)).toMatchObject({ state: "destroyed", reason: "requested" });
@@ -130,20 +125,20 @@ describe("a sandbox object", () => {
   it("[S5] keeps a tombstone for seven days, on which every other call fails with 410", async () => {
     const id = await createSandbox();
     for (let n = 0; n < 3; n++) {
-      expect(await json(call("DELETE", `/v1/sandboxes/${id}`))).toMatchObject({
-        state: "destroyed",
-      });
+      expect(await api.request("DELETE", id)).toMatchObject({ state: "destroyed" });
     }
-    expect((await call("GET", `/v1/sandboxes/${id}`)).status).toBe(200);
-    expect(await json(exec(id, "true"))).toMatchObject({ error: { code: "sandbox_destroyed" } });
+    expect((await call("GET", pathOf(id))).status).toBe(200);
+    expect(await json(api.exec(id, "true"))).toMatchObject({
+      error: { code: "sandbox_destroyed" },
+    });
     await runDurableObjectAlarm(stubOf(id));
     const due = await alarmOf(id);
-    const since = Date.parse((await json(call("GET", `/v1/sandboxes/${id}`))).stateSince);
+    const since = Date.parse((await api.get(id)).stateSince);
     expect(due).toBe(since + limits.tombstoneMs);
 
     vi.useFakeTimers({ toFake: ["Date"], now: since + limits.tombstoneMs });
     expect(await runDurableObjectAlarm(stubOf(id))).toBe(true);
-    expect((await call("GET", `/v1/sandboxes/${id}`)).status).toBe(404);
+    expect((await call("GET", pathOf(id))).status).toBe(404);
     const left = await runInDurableObject(stubOf(id), async (_object, state) => [
       (await state.storage.list()).size,
       await state.storage.getAlarm(),
@@ -154,9 +149,9 @@ describe("a sandbox object", () => {
   it("[S8] destroys by its alarm after the engine was unreachable", async () => {
     const id = await createSandbox();
     await containerOf(id).fault({ verb: "destroy", fail: "unavailable", times: 1 });
-    const destroying = call("DELETE", `/v1/sandboxes/${id}`);
+    const destroying = call("DELETE", pathOf(id));
     await eventually(async () => expect((await facts(id)).calls).toContain("destroy remove"));
-    expect(await stateOf(id)).toBe("destroying");
+    expect(await api.state(id)).toBe("destroying");
     expect(await facts(id)).toMatchObject({ alive: true });
     await runDurableObjectAlarm(stubOf(id));
     expect(await json(destroying)).toMatchObject({ state: "destroyed" });
@@ -168,36 +163,36 @@ describe("a sandbox object", () => {
     await containerOf(id).exit();
     await containerOf(id).fault({ verb: "start", fail: "unsupported", times: 1 });
     await evictDurableObject(stubOf(id));
-    const refused = await exec(id, "true");
+    const refused = await api.exec(id, "true");
     expect(refused.status).toBe(409);
     expect(await json(refused)).toMatchObject({
       error: { code: "start_failed", reason: "start_refused" },
     });
-    expect((await exec(id, "true")).status).toBe(409);
+    expect((await api.exec(id, "true")).status).toBe(409);
     expect((await facts(id)).starts).toHaveLength(2);
   });
 
   it("[S11] looks the same after an eviction between any two calls", async () => {
     const id = await createSandbox({ env: { COLOUR: "blue" }, cwd: "/tmp" });
     for (let n = 0; n < 5; n++) {
-      expect(await json(exec(id, "printenv COLOUR"))).toMatchObject({ stdout: "blue\n" });
+      expect(await json(api.exec(id, "printenv COLOUR"))).toMatchObject({ stdout: "blue\n" });
       await evictDurableObject(stubOf(id));
-      expect(await json(exec(id, "pwd"))).toMatchObject({ stdout: "/tmp\n" });
+      expect(await json(api.exec(id, "pwd"))).toMatchObject({ stdout: "/tmp\n" });
       await evictDurableObject(stubOf(id));
     }
     expect((await facts(id)).starts).toHaveLength(1);
-    await json(call("DELETE", `/v1/sandboxes/${id}`));
+    await api.request("DELETE", id);
     await evictDurableObject(stubOf(id));
-    expect(await stateOf(id)).toBe("destroyed");
+    expect(await api.state(id)).toBe("destroyed");
   });
 
   it("[S12] has no alarm but its next deadline, and a GET starts nothing", async () => {
     const id = await createSandbox();
-    const { stateSince, idleTimeoutMs } = await json(call("GET", `/v1/sandboxes/${id}`));
+    const { stateSince, idleTimeoutMs } = await api.get(id);
     const idleAt = Date.parse(stateSince) + idleTimeoutMs;
     // Once the Directory knows that it runs, nothing rings earlier.
     await eventually(async () => expect(await alarmOf(id)).toBe(idleAt));
-    await json(exec(id, "true"));
+    await json(api.exec(id, "true"));
     expect(await alarmOf(id)).toBe(idleAt);
     expect(await runDurableObjectAlarm(stubOf(id))).toBe(true);
     // The command after it counts as a use.
@@ -210,7 +205,7 @@ describe("a sandbox object", () => {
     });
     await containerOf(id).exit();
     await evictDurableObject(stubOf(id));
-    expect(await stateOf(id)).toBe("failed");
+    expect(await api.state(id)).toBe("failed");
     expect((await facts(id)).starts).toHaveLength(1);
   });
 });

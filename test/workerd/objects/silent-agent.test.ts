@@ -1,16 +1,12 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { call, createSandbox, json } from "../calls.ts";
+import * as api from "../api.ts";
+import { call, createSandbox, json, pathOf, stubOf } from "../calls.ts";
 import { containerOf } from "../container.ts";
-import { stubOf } from "../world.ts";
 
-const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
 const probe = "GET /v1/health";
 const advanceClock = (ms: number) => vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + ms });
-
-const hold = (id: string, body = {}) => json(call("POST", of(id, "/lease"), { body }));
-const leaseOf = (id: string) => json(call("GET", of(id, "/lease")));
 
 afterEach(() => vi.useRealTimers());
 
@@ -19,19 +15,19 @@ describe("with an agent that does not respond", () => {
     const id = await createSandbox();
     const atStart = (await containerOf(id).facts()).requests;
     await containerOf(id).holdResponses(probe);
-    const { token } = await hold(id);
-    const headers = { "berth-lease": String(token) };
+    const { token } = await api.acquireLease(id);
+    const headers = api.leaseHeader(token);
     for (const method of ["PUT", "DELETE"]) {
       advanceClock(limits.agentProbeAfterMs);
-      const answer = await call(method, of(id, "/lease"), { headers });
+      const answer = await call(method, pathOf(id, "/lease"), { headers });
       expect([method, answer.status]).toEqual([method, 200]);
     }
-    await hold(id);
+    await api.acquireLease(id);
     advanceClock(limits.agentProbeAfterMs);
-    const broken = await call("DELETE", of(id, "/lease?break=true&reason=hung"));
+    const broken = await call("DELETE", pathOf(id, "/lease?break=true&reason=hung"));
     expect(await json(broken)).toMatchObject({ state: "draining" });
     advanceClock(limits.agentProbeAfterMs);
-    const ended = await call("DELETE", of(id, "?force=true"));
+    const ended = await call("DELETE", pathOf(id, "?force=true"));
     expect(await json(ended)).toMatchObject({ state: "destroyed" });
     const since = (await containerOf(id).facts()).requests.slice(atStart.length);
     expect(since).toContain("POST /v1/fence");
@@ -41,11 +37,11 @@ describe("with an agent that does not respond", () => {
   it("[Q12] a lease ends at its time", async () => {
     const id = await createSandbox();
     await containerOf(id).holdResponses(probe);
-    await hold(id);
+    await api.acquireLease(id);
     advanceClock(limits.leaseTtlMs);
     const rung = runDurableObjectAlarm(stubOf(id));
     // Less than the agent's timeout.
-    await vi.waitFor(async () => expect((await leaseOf(id)).state).toBe("free"), 10_000);
+    await vi.waitFor(async () => expect((await api.getLease(id)).state).toBe("free"), 10_000);
     // It was probed all the same.
     expect((await containerOf(id).facts()).requests).toContain(probe);
     await containerOf(id).releaseHeld();
@@ -56,15 +52,15 @@ describe("with an agent that does not respond", () => {
 describe("an agent that has exited", () => {
   it("[S6] is noticed before a call, although calls that do not need it came at short intervals", async () => {
     const id = await createSandbox();
-    const { token } = await hold(id);
-    const headers = { "berth-lease": String(token) };
+    const { token } = await api.acquireLease(id);
+    const headers = api.leaseHeader(token);
     await containerOf(id).exit();
     for (let n = 0; n < 3; n++) {
       advanceClock(limits.agentProbeAfterMs * 0.9);
-      await call("PUT", of(id, "/lease"), { headers });
+      await call("PUT", pathOf(id, "/lease"), { headers });
     }
     const body = { command: "echo again" };
-    expect(await json(call("POST", of(id, "/exec"), { headers, body }))).toMatchObject({
+    expect(await json(call("POST", pathOf(id, "/exec"), { headers, body }))).toMatchObject({
       stdout: "again\n",
     });
   });

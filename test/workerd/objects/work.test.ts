@@ -2,14 +2,14 @@ import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { eventually } from "../../contract/sandbox/world.ts";
-import { call, createSandbox, json, keys } from "../calls.ts";
+import * as api from "../api.ts";
+import { call, createSandbox, json, keys, pathOf, stubOf } from "../calls.ts";
 import { containerOf } from "../container.ts";
 import { restBerth } from "../rest.ts";
-import { overRpc, stubOf } from "../world.ts";
+import { overRpc } from "../world.ts";
 
-const of = (id: string, tail = "") => `/v1/sandboxes/${id}${tail}`;
 const ask = (method: string, id: string, tail: string, body?: unknown) =>
-  call(method, of(id, tail), { body });
+  call(method, pathOf(id, tail), { body });
 const start = (id: string, body: Record<string, unknown>) =>
   json(ask("POST", id, "/processes", body));
 const facts = (id: string) => containerOf(id).facts();
@@ -57,10 +57,12 @@ describe("reading what runs", () => {
     const resized = await ask("PATCH", id, "/terminals/nobodys", { cols: 80, rows: 24 });
     expect(resized.status).toBe(404);
     const upgrade = { upgrade: "websocket" };
-    const connected = await call("GET", of(id, "/terminals/nobodys/connect"), { headers: upgrade });
+    const connected = await call("GET", pathOf(id, "/terminals/nobodys/connect"), {
+      headers: upgrade,
+    });
     expect(connected.status).toBe(404);
     expect(await facts(id)).toEqual(before);
-    expect(await json(call("GET", of(id)))).toMatchObject({ state: "paused" });
+    expect(await api.get(id)).toMatchObject({ state: "paused" });
   });
 
   it("[U1] finds nothing after the container has exited unnoticed", async () => {
@@ -133,8 +135,8 @@ describe("reading what runs", () => {
     const lease = await ask("POST", id, "/lease", { holder: "one" });
     expect(lease.status).toBe(201);
     const { token } = await json(lease);
-    const ended = await call("DELETE", of(id, `/processes/${process}`), {
-      headers: { "berth-lease": String(token) },
+    const ended = await call("DELETE", pathOf(id, `/processes/${process}`), {
+      headers: api.leaseHeader(token),
     });
     expect(ended.status).toBe(200);
     expect(await json(waiting)).toMatchObject({ met: true });
@@ -159,7 +161,7 @@ describe("using what runs", () => {
     const { id: process } = await start(id, { argv: ["cat"] });
     const bytes = Uint8Array.from({ length: 256 }, (_, n) => n);
     const write = (query: string, body: unknown, type?: string) =>
-      call("POST", of(id, `/processes/${process}/stdin${query}`), {
+      call("POST", pathOf(id, `/processes/${process}/stdin${query}`), {
         body,
         headers: type === undefined ? {} : { "content-type": type },
       });
@@ -172,10 +174,10 @@ describe("using what runs", () => {
     const gap = await write("?offset=300", bytes, raw);
     expect(gap.status).toBe(409);
     expect(await json(gap)).toMatchObject({ error: { code: "stdin_gap", offset: 256 } });
-    const end = await call("POST", of(id, `/processes/${process}/stdin?eof=1`));
+    const end = await call("POST", pathOf(id, `/processes/${process}/stdin?eof=1`));
     expect(await json(end)).toEqual({ offset: 256, ended: true });
     expect(await json(ask("GET", id, `/processes/${process}/wait`))).toMatchObject({ met: true });
-    const logs = await call("GET", of(id, `/processes/${process}/logs?stream=stdout`), {
+    const logs = await call("GET", pathOf(id, `/processes/${process}/logs?stream=stdout`), {
       headers: { accept: raw },
     });
     expect(logs.headers.get("content-type")).toBe(raw);
@@ -200,7 +202,7 @@ describe("using what runs", () => {
     const text = await following.text();
     const error = /event: error\ndata: (.*)\n\n$/.exec(text)?.[1] ?? expect.fail(text);
     expect(JSON.parse(error)).toMatchObject({ code: "operation_interrupted" });
-    expect(await json(call("GET", of(id)))).toMatchObject({ state: "failed" });
+    expect(await api.get(id)).toMatchObject({ state: "failed" });
   });
 
   it("[U7] works the same over RPC and REST, and only the methods can be reached", async () => {
