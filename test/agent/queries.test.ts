@@ -8,8 +8,7 @@ import {
   readRemoveQuery,
   readWatchQuery,
 } from "../../container/agent/files/query.ts";
-import { readLogsQuery } from "../../container/agent/processes/log-response.ts";
-import { readStdinQuery } from "../../container/agent/processes/stdin.ts";
+import { readLogsQuery, readStdinQuery } from "../../container/agent/processes/query.ts";
 import { type Query, writeQuery } from "../../src/objects/sandbox/agent/agent-client.ts";
 import {
   fileQuerySchema,

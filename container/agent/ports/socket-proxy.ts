@@ -44,7 +44,6 @@ export function joinCaller(
   throw new BerthError("bad_request", "The request is not a WebSocket upgrade.");
 }
 
-/** The handler of the caller's side. */
 function callerSocket(data: PortSocket): AgentSocket {
   return {
     open(outer) {

@@ -118,7 +118,6 @@ export class LogFollower {
     this.#close({ mayReturn: false });
   }
 
-  /** `mayReturn`: it was cut off before it had everything that it asked for. */
   #close({ mayReturn }: { mayReturn: boolean }): void {
     if (this.#isClosed) return;
     this.#isClosed = true;

@@ -6,6 +6,7 @@ import type { ModuleRequest } from "../server/module.ts";
 import { type FollowOptions, LogFollower } from "./log-follower.ts";
 import { streamLog } from "./log-stream.ts";
 import type { Process } from "./process.ts";
+import { readLogsQuery } from "./query.ts";
 
 /** The same as in src/protocol/process.ts, which the agent does not bundle. */
 const offsetHeader = "berth-offset";
@@ -14,16 +15,6 @@ export function logResponse(process: Process, { request, url }: ModuleRequest): 
   const isRaw = request.headers.get("accept")?.includes("application/octet-stream") ?? false;
   const query = readLogsQuery(url.searchParams);
   return isRaw ? bytesResponse(process, request, query) : eventsResponse(process, request, query);
-}
-
-export function readLogsQuery(query: URLSearchParams): LogsQuery {
-  const { after = "0", offset, follow, stream } = Object.fromEntries(query);
-  return {
-    after: Number(after),
-    follow: follow === "1" ? "1" : "0",
-    ...(offset === undefined ? {} : { offset: Number(offset) }),
-    ...(stream === undefined ? {} : { stream: stream === "stderr" ? "stderr" : "stdout" }),
-  };
 }
 
 function eventsResponse(

@@ -15,7 +15,6 @@ export class ProcessNames {
   /** Only for names that are being replaced now. */
   readonly #queues = new Map<string, TurnQueue>();
 
-  /** The process that runs under this name. */
   holder(name: string): Process | undefined {
     const process = this.#holders.get(name);
     return process?.isRunning ? process : undefined;
@@ -93,9 +92,6 @@ function notReplaced(name: string): BerthError {
   return new BerthError(
     "unavailable",
     `The process ${name} was not replaced in ${ms} ms. Nothing was started.`,
-    {
-      hint: "Others replace it too, or it takes long to end: try again.",
-      facts: { name },
-    },
+    { hint: "Others replace it too, or it takes long to end: try again.", facts: { name } },
   );
 }

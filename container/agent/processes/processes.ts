@@ -241,9 +241,7 @@ export class Processes {
     throw new BerthError(
       "result_gone",
       "This process ran and has exited; its record was removed.",
-      {
-        facts: { exitCode },
-      },
+      { facts: { exitCode } },
     );
   }
 

@@ -17,8 +17,8 @@ import { type AgentModule, byMethod, type ModuleRequest } from "../server/module
 import { logResponse } from "./log-response.ts";
 import type { Process } from "./process.ts";
 import { Processes } from "./processes.ts";
-import { readStdinQuery } from "./stdin.ts";
-import { readWaitQuery, waitUntil } from "./wait.ts";
+import { readStdinQuery, readWaitQuery } from "./query.ts";
+import { waitUntil } from "./wait.ts";
 
 type RouteResult = Promise<Response> | Response;
 

@@ -37,7 +37,6 @@ export class Runs {
     if (stream === "stdout") this.#stdout += length;
   }
 
-  /** Forgets what is older than the cursor. */
   dropBefore(cursor: number): void {
     this.start = Math.max(this.start, Math.min(cursor, this.end));
     // The newest run stays even if it is empty, because the stream of the next one follows from it.

@@ -19,11 +19,6 @@ export type Admit = (over: Promise<void>) => AbortSignal;
 
 const pieceBytes = 64 * 1024;
 
-export function readStdinQuery(query: URLSearchParams): Omit<Input, "bytes"> {
-  const { offset, eof } = Object.fromEntries(query);
-  return { offset: offset === undefined ? undefined : Number(offset), eof: eof === "1" };
-}
-
 export class Stdin {
   #taken = 0;
   #ended = false;

@@ -1,11 +1,9 @@
 /** Waits for the exit of a process, an open port, or a text in its log. A waiter's end does not touch the process. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { limits } from "../../../src/protocol/limits.ts";
 import type { Log } from "./log.ts";
 import type { Process } from "./process.ts";
+import type { Condition } from "./query.ts";
 import type { Stream } from "./runs.ts";
-
-type Condition = { for: "exit" } | { for: "port"; port: number } | { for: "log"; text: string };
 
 const probeEveryMs = 100;
 /** A proxy without a backend accepts a connection and drops it at once. */
@@ -13,17 +11,6 @@ const staysOpenMs = 100;
 const connectMs = 1000;
 /** Searched without a pause; between slices the event loop runs. */
 const sliceBytes = 1024 * 1024;
-
-export function readWaitQuery(query: URLSearchParams): { until: Condition; timeoutMs: number } {
-  const timeoutMs = Number(query.get("timeoutMs") ?? limits.processWaitDefaultMs);
-  return { until: parseCondition(query.get("for") ?? "exit"), timeoutMs };
-}
-
-function parseCondition(text: string): Condition {
-  if (text.startsWith("port:")) return { for: "port", port: Number(text.slice("port:".length)) };
-  if (text.startsWith("log:")) return { for: "log", text: text.slice("log:".length) };
-  return { for: "exit" };
-}
 
 /** Resolves whether the condition was met before `stop`, which ends the wait: time-out or disconnect. */
 export async function waitUntil(

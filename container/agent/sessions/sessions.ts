@@ -141,7 +141,6 @@ export class Sessions {
   }
 }
 
-/** Resolves with false on abort. */
 function falseOnAbort(signal: AbortSignal): Promise<false> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve(false);

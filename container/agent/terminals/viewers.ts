@@ -67,7 +67,6 @@ export class Viewers {
     this.#onChange();
   }
 
-  /** Sends new output. */
   pump(): void {
     for (const viewer of this.#viewers) viewer.pump();
   }

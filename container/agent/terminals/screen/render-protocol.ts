@@ -51,7 +51,6 @@ class MessageAssembler<T> {
     this.#decode = decode;
   }
 
-  /** Returns the messages that are complete now. */
   push(part: Uint8Array): T[] {
     this.#parts.push(part);
     this.#bufferedBytes += part.length;
