@@ -1,6 +1,4 @@
-/**
- * Runs `npm run check`: types of every project, lint and format, and the tidy tests, two at a time.
- */
+/** Runs `npm run check`: types of every project, lint and format, and the tidy tests, two at a time. */
 import { spawn } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";

@@ -1,6 +1,4 @@
-/**
- * Runs the program of an npm script of the tests with the installed Node, and ends it when this process ends.
- */
+/** Runs the program of an npm script of the tests with the installed Node, and ends it when this process ends. */
 import { spawn } from "node:child_process";
 import { root, tools } from "../container/launch/paths.js";
 

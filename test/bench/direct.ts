@@ -1,6 +1,4 @@
-/**
- * The baseline of a ratio: the same engine and agent in the same kind of jail, called without Worker and object.
- */
+/** The baseline of a ratio: the same engine and agent in the same kind of jail, called without Worker and object. */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { openDataFolder } from "../../container/launch/data-folder.js";

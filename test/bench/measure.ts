@@ -1,6 +1,4 @@
-/**
- * How rows run what they measure: timed, in parallel, and in turns.
- */
+/** How rows run what they measure: timed, in parallel, and in turns. */
 import type { Bench } from "./figure.ts";
 
 /** Returns the time in ms. */

@@ -1,6 +1,4 @@
-/**
- * The command line of the bench: rows, flags and help.
- */
+/** The command line of the bench: rows, flags and help. */
 import { parseArgs } from "node:util";
 import { UserError } from "../../container/launch/program.js";
 import { onlyIfNamed, type RowName, rowNames } from "./rows.ts";

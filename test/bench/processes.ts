@@ -1,6 +1,4 @@
-/**
- * Reads /proc: memory, processor time and descriptors of the machine and of process trees.
- */
+/** Reads /proc: memory, processor time and descriptors of the machine and of process trees. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 const kibibyte = 1024;
@@ -8,8 +6,7 @@ const kibibyte = 1024;
 const ticksPerSecond = 100;
 
 export function memoryAvailableBytes(): number {
-  const found = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync("/proc/meminfo", "utf8"));
-  return Number(found?.[1]) * kibibyte;
+  return bytesIn(readFileSync("/proc/meminfo", "utf8"), "MemAvailable");
 }
 
 /** The processor time of all cores since boot. */
@@ -25,12 +22,7 @@ export function machineSeconds(): { busy: number; all: number } {
 export function kernelBytes(): Record<string, number> {
   const text = readFileSync("/proc/meminfo", "utf8");
   const kinds = ["Slab", "KernelStack", "PageTables", "Percpu", "Shmem"];
-  return Object.fromEntries(
-    kinds.map((kind) => {
-      const found = new RegExp(`^${kind}:\\s+(\\d+) kB$`, "m").exec(text)?.[1];
-      return [kind, Number(found ?? 0) * kibibyte];
-    }),
-  );
+  return Object.fromEntries(kinds.map((kind) => [kind, bytesIn(text, kind)]));
 }
 
 /** `pid` and everything below it. */
@@ -57,12 +49,11 @@ export function anonymousBytes(pids: number[]): number | undefined {
 }
 
 function sumOf(field: "Pss" | "Pss_Anon", pids: number[]): number | undefined {
-  const line = new RegExp(`^${field}:\\s+(\\d+) kB$`, "m");
   let sum = 0;
   for (const pid of pids) {
     const text = read(`/proc/${pid}/smaps_rollup`);
     if (text === undefined) return undefined;
-    sum += Number(line.exec(text)?.[1] ?? 0) * kibibyte;
+    sum += bytesIn(text, field);
   }
   return sum;
 }
@@ -84,15 +75,13 @@ export function openBelow(pid: number, folder: string): number {
 }
 
 export function residentBytes(pid: number): number {
-  const text = read(`/proc/${pid}/status`) ?? "";
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(text)?.[1] ?? 0) * kibibyte;
+  return bytesIn(read(`/proc/${pid}/status`) ?? "", "VmRSS");
 }
 
 /** Private memory, without program file and shared libraries. */
 export function privateBytes(pid: number): number {
   const text = read(`/proc/${pid}/smaps_rollup`) ?? "";
-  const kinds = text.matchAll(/^Private_(?:Clean|Dirty):\s+(\d+) kB$/gm);
-  return [...kinds].reduce((sum, [, kilobytes]) => sum + Number(kilobytes) * kibibyte, 0);
+  return bytesIn(text, "Private_Clean") + bytesIn(text, "Private_Dirty");
 }
 
 export function isRunning(pid: number): boolean {
@@ -116,6 +105,11 @@ function ticksOf(pid: number): number {
   // The name in parentheses may contain parentheses itself.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return Number(fields[11]) + Number(fields[12]);
+}
+
+/** The value of one line of a file of the kernel, which is in KiB. */
+function bytesIn(text: string, field: string): number {
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(text)?.[1] ?? 0) * kibibyte;
 }
 
 function entry(pid: number, value: number): [number, number][] {

@@ -1,6 +1,4 @@
-/**
- * The progress line of a run, on stderr and only if that is a terminal.
- */
+/** The progress line of a run, on stderr and only if that is a terminal. */
 export class Progress {
   readonly #out: NodeJS.WriteStream;
   #row = "";

@@ -1,6 +1,4 @@
-/**
- * The report file of a run: machine, versions, commit, and every figure with its raw values.
- */
+/** The report file of a run: machine, versions, commit, and every figure with its raw values. */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";

@@ -1,6 +1,4 @@
-/**
- * The rows in the order in which they are measured, and what limits them.
- */
+/** The rows in the order in which they are measured, and what limits them. */
 import type { Bench, Figure } from "./figure.ts";
 import { burst, streams } from "./rows/at-once.ts";
 import { checkpoint } from "./rows/checkpoint.ts";

@@ -1,6 +1,4 @@
-/**
- * `npm run bench`: installs and builds what is missing, then measures (main.ts). Arguments are passed on.
- */
+/** `npm run bench`: installs and builds what is missing, then measures (main.ts). Arguments are passed on. */
 import { build } from "../../container/launch/build.js";
 import { install } from "../../container/launch/install.js";
 import { runProgram } from "../../container/launch/program.js";

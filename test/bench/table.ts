@@ -1,6 +1,4 @@
-/**
- * Prints figures as one aligned table, followed by each missed target and what limits it.
- */
+/** Prints figures as one aligned table, followed by each missed target and what limits it. */
 import type { Figure } from "./figure.ts";
 
 const head = ["Row", "Measured", "Target", "Ratio", ""];

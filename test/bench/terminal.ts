@@ -1,6 +1,4 @@
-/**
- * A terminal viewer for the load generator: bytes in and out, acknowledged if the connection uses frames.
- */
+/** A terminal viewer for the load generator: bytes in and out, acknowledged if the connection uses frames. */
 import type { FromTerminal } from "../../src/protocol/internal/terminal-frames.ts";
 import { terminalProtocol } from "../../src/protocol/internal/terminal-frames.ts";
 import type { Http } from "./http.ts";

@@ -2,7 +2,6 @@
  * The difference of two trees in memory, in the simplest form: the engine's result must equal it. Runs in Node and in
  * workerd.
  */
-
 import type { Changes } from "../../src/protocol/checkpoint.ts";
 import { ChangeList } from "../../src/protocol/internal/change-list.ts";
 import { escapePath } from "../../src/protocol/internal/escape-path.ts";

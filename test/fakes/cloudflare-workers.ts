@@ -1,6 +1,4 @@
-/**
- * Replaces the module `cloudflare:workers` where the Worker runs in Node: its three base classes.
- */
+/** Replaces the module `cloudflare:workers` where the Worker runs in Node: its three base classes. */
 export class DurableObject<Env = unknown> {
   protected readonly ctx: DurableObjectState;
   protected readonly env: Env;

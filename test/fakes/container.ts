@@ -2,8 +2,7 @@
  * A container in memory: a small true implementation of ContainerRuntime with a small agent, for Node and workerd.
  * The contract suite runs against it and the real engine. Tests set its faults: `container.fault = …`.
  */
-
-import type { Changes, ChangesCall } from "../../src/protocol/changes.ts";
+import type { Changes, ChangesCall } from "../../src/protocol/checkpoint.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
 import { agentProtocol } from "../../src/protocol/internal/agent-wire.ts";
 import type {
@@ -16,6 +15,7 @@ import { FakeAgent } from "./agent/agent.ts";
 import { FakeChannel } from "./agent/channel.ts";
 import { respondAsAgent } from "./agent/respond.ts";
 import { FakeTree } from "./agent/tree.ts";
+import { Wakeups } from "./agent/waiting.ts";
 import { changesBetween } from "./changes.ts";
 
 export type Fault =
@@ -59,7 +59,7 @@ export class FakeContainer {
   /** The requests to its agents, in order; those over the channel begin with `CHANNEL`. */
   readonly requests: string[] = [];
   readonly exits = new Map<string, ContainerExit>();
-  readonly exitWaiters = new Set<() => void>();
+  readonly onExit = new Wakeups();
   readonly held = new Set<() => void>();
 
   release(): void {
@@ -75,10 +75,22 @@ export class FakeContainer {
     this.exits.set(agent.startId, exit);
     agent.end();
     this.channel.end();
-    for (const watcher of this.exitWaiters) watcher();
-    this.exitWaiters.clear();
+    this.onExit.wake();
   }
 }
+
+/** What a container in memory claims to be isolated by. */
+export const isolation = {
+  engine: "embedded",
+  user: "own",
+  files: "overlay",
+  processes: "namespace",
+  network: "none",
+  tree: "cgroup",
+  memoryLimit: false,
+  processLimit: false,
+  diskLimit: false,
+} as const satisfies Started["isolation"];
 
 export function fakeRuntime(container: FakeContainer): ContainerRuntime {
   return {
@@ -106,7 +118,7 @@ export function fakeRuntime(container: FakeContainer): ContainerRuntime {
         return container.exits.get(startId) ?? (isAlive ? undefined : unknown);
       };
       await applyFault(container, "monitor");
-      if (end() === undefined) await waitForExit(container, waitMs);
+      if (end() === undefined) await container.onExit.next(waitMs);
       return end();
     },
     agent: (_address, request, init) => receive(container, new Request(request, init)),
@@ -178,17 +190,7 @@ function startedOf(
     incarnation,
     address: "http://fake.agent",
     files: options.snapshot === undefined && options.base === undefined ? files : "snapshot",
-    isolation: {
-      engine: "embedded",
-      user: "own",
-      files: "overlay",
-      processes: "namespace",
-      network: "none",
-      tree: "cgroup",
-      memoryLimit: false,
-      processLimit: false,
-      diskLimit: false,
-    },
+    isolation,
     notes: [],
   };
 }
@@ -214,18 +216,6 @@ async function respondTo(container: FakeContainer, request: Request): Promise<Re
   }
   const respond = (command: Request) => receive(container, command, "channel");
   return container.respond?.(request) ?? respondAsAgent(agent, request, { channel, respond });
-}
-
-function waitForExit(container: FakeContainer, waitMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      container.exitWaiters.delete(done);
-      resolve();
-    };
-    const timer = setTimeout(done, waitMs);
-    container.exitWaiters.add(done);
-  });
 }
 
 async function applyFault(container: FakeContainer, verb: Fault["verb"]): Promise<void> {

@@ -1,6 +1,4 @@
-/**
- * Runs work in a transaction of a test database, like an object's storage does.
- */
+/** Runs work in a transaction of a test database, like an object's storage does. */
 import type { DatabaseSync } from "node:sqlite";
 
 export function transaction<T>(rows: DatabaseSync, work: () => T): T {

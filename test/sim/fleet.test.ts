@@ -1,6 +1,4 @@
-/**
- * Plays histories of a Directory, plans and sandboxes together, and proves that breakages are found.
- */
+/** Plays histories of a Directory, plans and sandboxes together, and proves that breakages are found. */
 import { afterAll, describe, expect, it } from "vitest";
 import { fleetSeeds, groupsOf } from "./corpus.ts";
 import { fleetBreakages, fleetFoundBy } from "./fleet/fleet-breakages.ts";

@@ -1,6 +1,4 @@
-/**
- * Plays only histories with idempotency keys, which finds defects of keys in seconds.
- */
+/** Plays only histories with idempotency keys, which finds defects of keys in seconds. */
 import { expect, it } from "vitest";
 import { play } from "./sandbox/history.ts";
 import { planOf } from "./sandbox/script.ts";

@@ -1,6 +1,4 @@
-/**
- * `npm run sim`: plays many seeds and reports a failure by its seed and the shortest history that still fails.
- */
+/** `npm run sim`: plays many seeds and reports a failure by its seed and the shortest history that still fails. */
 import { parseArgs } from "node:util";
 import { fleetBreakages } from "./fleet/fleet-breakages.ts";
 import { playFleet } from "./fleet/history.ts";

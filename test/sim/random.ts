@@ -1,6 +1,4 @@
-/**
- * Random numbers by seed: the same seed gives the same numbers on every machine.
- */
+/** Random numbers by seed: the same seed gives the same numbers on every machine. */
 const letters = "abcdefghijklmnopqrstuvwxyz0123456789";
 
 export class Random {

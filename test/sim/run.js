@@ -1,6 +1,4 @@
-/**
- * `npm run sim`: installs what is missing, then runs main.ts with the same arguments.
- */
+/** `npm run sim`: installs what is missing, then runs main.ts with the same arguments. */
 import { install } from "../../container/launch/install.js";
 import { runProgram } from "../../container/launch/program.js";
 import { child } from "../child.js";

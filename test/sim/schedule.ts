@@ -4,7 +4,7 @@
  */
 import type { Random } from "./random.ts";
 
-type Piece = { dueAt: number; tie: number; what: string; work: () => void; isDropped: boolean };
+type Piece = { dueAt: number; tie: number; what: string; work: () => void };
 
 /** Newest last; older entries do not help to read a failure. */
 const traceMax = 20_000;
@@ -15,8 +15,8 @@ export class Schedule {
   readonly trace: string[] = [];
   readonly #began: number;
   readonly #random: Random;
-  readonly #heap: Piece[] = [];
-  #pending = 0;
+  /** Sorted: the next piece is the last. */
+  readonly #pieces: Piece[] = [];
 
   constructor(random: Random, now: number) {
     this.#random = random;
@@ -25,13 +25,12 @@ export class Schedule {
   }
 
   get pending(): number {
-    return this.#pending;
+    return this.#pieces.length;
   }
 
   /** The time of the next piece. */
   get nextAt(): number | undefined {
-    while (this.#heap[0]?.isDropped) this.#pop();
-    return this.#heap[0]?.dueAt;
+    return this.#pieces.at(-1)?.dueAt;
   }
 
   /** Since the start of the run. */
@@ -39,24 +38,22 @@ export class Schedule {
     return this.now - this.#began;
   }
 
+  /** Returns what cancels the work. */
   after(ms: number, what: string, work: () => void): () => void {
     const dueAt = this.now + Math.max(0, Math.round(ms));
-    const piece: Piece = { dueAt, tie: this.#random.next(), what, work, isDropped: false };
-    this.#push(piece);
-    this.#pending++;
+    const piece: Piece = { dueAt, tie: this.#random.next(), what, work };
+    const later = this.#pieces.findLastIndex((other) => isBefore(piece, other));
+    this.#pieces.splice(later + 1, 0, piece);
     return () => {
-      if (piece.isDropped) return;
-      piece.isDropped = true;
-      this.#pending--;
+      const index = this.#pieces.lastIndexOf(piece);
+      if (index !== -1) this.#pieces.splice(index, 1);
     };
   }
 
   /** False when nothing is pending. */
   async step(): Promise<boolean> {
-    const piece = this.#next();
+    const piece = this.#pieces.pop();
     if (piece === undefined) return false;
-    piece.isDropped = true;
-    this.#pending--;
     this.now = Math.max(this.now, piece.dueAt);
     this.steps++;
     this.say(piece.what);
@@ -68,46 +65,6 @@ export class Schedule {
 
   say(what: string): void {
     if (this.trace.length < traceMax) this.trace.push(`${this.elapsedMs} ${what}`);
-  }
-
-  #next(): Piece | undefined {
-    for (;;) {
-      const piece = this.#pop();
-      if (piece === undefined || !piece.isDropped) return piece;
-    }
-  }
-
-  #push(piece: Piece): void {
-    const heap = this.#heap;
-    let index = heap.length;
-    heap.push(piece);
-    while (index > 0) {
-      const up = (index - 1) >> 1;
-      const above = heap[up];
-      if (above === undefined || !isBefore(piece, above)) break;
-      heap[index] = above;
-      index = up;
-    }
-    heap[index] = piece;
-  }
-
-  #pop(): Piece | undefined {
-    const heap = this.#heap;
-    const first = heap[0];
-    const last = heap.pop();
-    if (first === undefined || last === undefined || heap.length === 0) return first;
-    let index = 0;
-    for (;;) {
-      const left = heap[2 * index + 1];
-      const right = heap[2 * index + 2];
-      const below = right !== undefined && left !== undefined && isBefore(right, left) ? 2 : 1;
-      const child = below === 2 ? right : left;
-      if (child === undefined || !isBefore(child, last)) break;
-      heap[index] = child;
-      index = 2 * index + below;
-    }
-    heap[index] = last;
-    return first;
   }
 }
 

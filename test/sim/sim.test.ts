@@ -1,6 +1,4 @@
-/**
- * Plays a fixed set of seeds, and proves that a seed always gives the same history and that breakages are found.
- */
+/** Plays a fixed set of seeds, and proves that a seed always gives the same history and that breakages are found. */
 import { afterAll, describe, expect, it } from "vitest";
 import { groupsOf, sandboxSeeds } from "./corpus.ts";
 import { type Breakage, breakages, foundBy } from "./sandbox/breakages.ts";

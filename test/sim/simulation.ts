@@ -2,7 +2,6 @@
  * One simulated history and what its objects share: virtual time, randomness, delays, current faults, counts and the
  * verdict. See sandbox/world.ts for a history of one sandbox and fleet/fleet.ts for one of many.
  */
-
 import type { FleetBreakage } from "./fleet/fleet-breakages.ts";
 import { Random } from "./random.ts";
 import type { Breakage } from "./sandbox/breakages.ts";

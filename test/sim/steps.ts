@@ -1,6 +1,4 @@
-/**
- * Plays the steps of a script: the clients' calls, each client's in order, and the faults.
- */
+/** Plays the steps of a script: the clients' calls, each client's in order, and the faults. */
 import type { Simulation } from "./simulation.ts";
 
 export type Step<Action, FaultName> =

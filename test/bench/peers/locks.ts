@@ -1,6 +1,4 @@
-/**
- * Compares Berth's lease with the locks of other systems.
- */
+/** Compares Berth's lease with the locks of other systems. */
 import { type Bench, comparison, type Figure, median, round } from "../figure.ts";
 import { cyclesPerSecond, handOverTimes, type Lock, lockClients, lockWaiters } from "../lock.ts";
 import { inTurns } from "../measure.ts";

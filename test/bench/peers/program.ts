@@ -1,6 +1,4 @@
-/**
- * Runs another program during a row: on loopback only, with its data in a temporary folder, and ended by its PID.
- */
+/** Runs another program during a row: on loopback only, with its data in a temporary folder, and ended by its PID. */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createServer } from "node:net";

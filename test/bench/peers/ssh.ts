@@ -1,6 +1,4 @@
-/**
- * An sshd on loopback with its own keys, and clients for its commands, terminal and file transfers.
- */
+/** An sshd on loopback with its own keys, and clients for its commands, terminal and file transfers. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";

@@ -1,6 +1,4 @@
-/**
- * Measures many running sandboxes: memory, idle load, response times and shutdown.
- */
+/** Measures many running sandboxes: memory, idle load, response times and shutdown. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Berth } from "../berth.ts";
 import { type Bench, type Figure, inMs, percentile, round, spread, targetOf } from "../figure.ts";

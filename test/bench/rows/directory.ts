@@ -1,6 +1,4 @@
-/**
- * Measures a tenant's Directory: lists, finds and creates among a hundred sandboxes and among many.
- */
+/** Measures a tenant's Directory: lists, finds and creates among a hundred sandboxes and among many. */
 import { Berth } from "../berth.ts";
 import { type Bench, comparison, type Figure, inMs } from "../figure.ts";
 import { multiply } from "../many-rows.ts";

@@ -1,6 +1,4 @@
-/**
- * Measures one command through Berth and directly from the agent, in turns.
- */
+/** Measures one command through Berth and directly from the agent, in turns. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { agentCall, runDirectly, startBothSides } from "../direct.ts";
 import { type Bench, comparison, type Figure, median, round } from "../figure.ts";

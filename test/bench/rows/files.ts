@@ -1,6 +1,4 @@
-/**
- * Measures files through Berth: one large file up and down, and a list of many.
- */
+/** Measures files through Berth: one large file up and down, and a list of many. */
 import { Berth } from "../berth.ts";
 import { type Bench, type Figure, inMs, median, spread } from "../figure.ts";
 import { inTurns, megabytesPerSecond, timed } from "../measure.ts";

@@ -1,6 +1,4 @@
-/**
- * Calls thousands of invented ids and checks that they leave no file, no descriptor and no memory behind.
- */
+/** Calls thousands of invented ids and checks that they leave no file, no descriptor and no memory behind. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { Berth } from "../berth.ts";

@@ -1,6 +1,4 @@
-/**
- * Measures the lease: cycles per second over HTTP and by RPC, and the time of a hand-over.
- */
+/** Measures the lease: cycles per second over HTTP and by RPC, and the time of a hand-over. */
 import { startSecondWorker } from "../../system/api/second-worker.ts";
 import { Berth } from "../berth.ts";
 import { type Bench, type Figure, inMs, rateFigure, spread } from "../figure.ts";

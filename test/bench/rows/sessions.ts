@@ -1,6 +1,4 @@
-/**
- * Measures one command in a session against the same command by exec, directly from the agent and through Berth.
- */
+/** Measures one command in a session against the same command by exec, directly from the agent and through Berth. */
 import { requireSuccess } from "../berth.ts";
 import { agentCall, startBothSides } from "../direct.ts";
 import { type Bench, comparison, type Figure } from "../figure.ts";

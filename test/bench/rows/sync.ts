@@ -1,6 +1,4 @@
-/**
- * Measures the sync of an unchanged checkout, and a complete `berth exec -- true` with it.
- */
+/** Measures the sync of an unchanged checkout, and a complete `berth exec -- true` with it. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";

@@ -2,17 +2,16 @@
  * The state of one agent in memory: its incarnation, its fence and its resources. See respond.ts for its routes. Runs
  * in Node and in workerd.
  */
-
 import { BerthError } from "../../../src/protocol/errors.ts";
-import type { AgentEnding } from "../../../src/protocol/internal/agent.ts";
+import type { AgentEnding, AgentFence, AgentFenced } from "../../../src/protocol/internal/agent.ts";
 import { agentProtocol } from "../../../src/protocol/internal/agent-wire.ts";
+import { StoredResults } from "./command.ts";
 import { Files } from "./files.ts";
 import { Processes } from "./processes.ts";
 import { Sessions } from "./sessions.ts";
-import type { Stop } from "./stop.ts";
-import { StoredResults } from "./stored-results.ts";
 import { Terminals } from "./terminals.ts";
 import { FakeTree } from "./tree.ts";
+import { type Stop, Wakeups } from "./waiting.ts";
 
 export type AgentOptions = {
   startId: string;
@@ -40,8 +39,9 @@ export class FakeAgent {
   readonly tokenSockets = new Map<() => void, number>();
   /** Gated work, by the id of its exec. */
   readonly running = new Map<string, { fence: number; stop: Stop }>();
-  /** Called when some work has ended. */
-  readonly waiters = new Set<() => void>();
+  /** Some work has ended, or the agent. */
+  readonly workEnds = new Wakeups();
+  readonly onEnd = new Wakeups();
   /** Each command that started, in order. */
   readonly commandsRun: string[] = [];
   readonly servers = new Map<number, (request: Request) => Promise<Response>>();
@@ -75,9 +75,32 @@ export class FakeAgent {
     this.fence = fence;
   }
 
+  /** Nothing below the fence starts any more; with `drain` running work below it ends too. */
+  async raiseFence({ fence, drain, waitMs }: AgentFence): Promise<AgentFenced> {
+    this.fence = Math.max(this.fence, fence);
+    const below = () => [...this.running.values()].filter((work) => work.fence < fence);
+    if (drain) for (const { stop } of below()) stop.now("fenced");
+    const until = Date.now() + waitMs;
+    while (below().length > 0 && Date.now() < until && !this.ended) {
+      await this.workEnds.next(until - Date.now());
+    }
+    if (this.ended) throw new TypeError("connection reset");
+    return { fence: this.fence, left: below().length };
+  }
+
   revoke(generation: number): void {
     this.generation = Math.max(this.generation, generation);
     for (const [close, of] of [...this.tokenSockets]) if (of < this.generation) close();
+  }
+
+  /** Counts as gated work until the returned function is called. The fence was checked in the same synchronous step. */
+  beginGatedWork(id: string, stop: Stop): () => void {
+    this.running.set(id, { fence: this.fence, stop });
+    const idle = this.markBusy();
+    return () => {
+      this.running.delete(id);
+      idle();
+    };
   }
 
   /** Tracks work that ends with the lease under which it started. */
@@ -88,7 +111,7 @@ export class FakeAgent {
     this.running.set(id, { fence: this.fence, stop });
     void finished.then(() => {
       this.running.delete(id);
-      for (const watcher of this.waiters) watcher();
+      this.workEnds.wake();
     });
   }
 
@@ -103,7 +126,8 @@ export class FakeAgent {
     this.#stopAll("cut");
     this.sessions.cut();
     this.terminals.cut();
-    for (const watcher of this.waiters) watcher();
+    this.workEnds.wake();
+    this.onEnd.wake();
   }
 
   /** Keeps the sandbox busy until the returned function is called. */
@@ -112,7 +136,7 @@ export class FakeAgent {
     return () => {
       this.#busy--;
       this.#idleSince = Date.now();
-      for (const watcher of this.waiters) watcher();
+      this.workEnds.wake();
     };
   }
 

@@ -1,10 +1,8 @@
-/**
- * Uploads and downloads trees as plain tar archives: files and folders with short names only.
- */
+/** Uploads and downloads trees as plain tar archives: files and folders with short names only. */
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type { FakeAgent } from "./agent.ts";
 import { type AgentCall, noRoute } from "./call.ts";
-import { bytesOf } from "./output.ts";
+import { bytesOf } from "./stdio.ts";
 import type { FakeTree } from "./tree.ts";
 
 const block = 512;

@@ -1,7 +1,4 @@
-/**
- * One request to an agent in memory: its route, body and fence, and the forms of its responses.
- */
-
+/** One request to an agent in memory: its route, body and fence, and the forms of its responses. */
 import { BerthError, errorBody, errors } from "../../../src/protocol/errors.ts";
 import { agentHeaders } from "../../../src/protocol/internal/agent.ts";
 import type { FakeAgent } from "./agent.ts";

@@ -2,7 +2,6 @@
  * The channel of an agent in memory: commands arrive as messages and are answered like HTTP requests; slow or long
  * responses are deferred. Tests set its faults.
  */
-
 import { BerthError } from "../../../src/protocol/errors.ts";
 import {
   deferredStatus,

@@ -1,13 +1,11 @@
-/**
- * The routes below /v1/files of an agent in memory. See tree.ts, archives.ts and git.ts for what they work on.
- */
+/** The routes below /v1/files of an agent in memory. See tree.ts, archives.ts and git.ts for what they work on. */
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type { MkdirCall, MoveCall } from "../../../src/protocol/file.ts";
 import { type FakeAgent, toAbsolute, workspace } from "./agent.ts";
 import { type AgentCall, noRoute } from "./call.ts";
-import { bytesOf, concat } from "./output.ts";
-import { leaseLost, Stop, Stopped } from "./stop.ts";
+import { bytesOf, concat } from "./stdio.ts";
 import { type Change, notAFolderError, parentOf, tagOf } from "./tree.ts";
+import { leaseLost, Stop, Stopped } from "./waiting.ts";
 
 export class Files {
   readonly #agent: FakeAgent;
@@ -58,8 +56,8 @@ export class Files {
   async receiveBody(call: AgentCall): Promise<Uint8Array> {
     const stop = new Stop();
     const id = `upload ${++this.#uploads}`;
-    this.#agent.running.set(id, { fence: call.admitFence(), stop });
-    const idle = this.#agent.markBusy();
+    call.admitFence();
+    const end = this.#agent.beginGatedWork(id, stop);
     const pieces: Uint8Array[] = [];
     const reader = call.request.body?.getReader();
     try {
@@ -78,8 +76,7 @@ export class Files {
       if (error.why === "broken") throw new BerthError("bad_request", "the body broke off");
       throw new TypeError("connection reset");
     } finally {
-      this.#agent.running.delete(id);
-      idle();
+      end();
     }
     return concat(pieces);
   }
@@ -178,7 +175,7 @@ export class Files {
 
   /** Ends with the agent, or when the reader disconnects. */
   #watch(call: AgentCall, path: string): Response {
-    const { tree, waiters } = this.#agent;
+    const { tree, onEnd } = this.#agent;
     if (!tree.folders.has(path)) throw notAFolderError(path);
     let close = () => {};
     const body = new ReadableStream<Uint8Array>({
@@ -187,17 +184,15 @@ export class Files {
           if (!change.path.startsWith(`${path}/`)) return;
           controller.enqueue(event("change", { changes: [change] }));
         };
-        const endWithAgent = () => {
-          if (!this.#agent.ended) return;
+        const forget = onEnd.once(() => {
           close();
           controller.error(new TypeError("connection reset"));
-        };
+        });
         close = () => {
           tree.listeners.delete(sendChange);
-          waiters.delete(endWithAgent);
+          forget();
         };
         tree.listeners.add(sendChange);
-        waiters.add(endWithAgent);
         controller.enqueue(event("ready", {}));
       },
       cancel: () => close(),

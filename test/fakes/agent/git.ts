@@ -7,8 +7,8 @@ import type { CloneCall } from "../../../src/protocol/file.ts";
 import type { FakeAgent } from "./agent.ts";
 import { type AgentCall, noRoute } from "./call.ts";
 import { event } from "./files.ts";
-import { bytesOf } from "./output.ts";
-import { leaseLost, Stop } from "./stop.ts";
+import { bytesOf } from "./stdio.ts";
+import { leaseLost, Stop } from "./waiting.ts";
 
 /** The interval of comments, by which a disconnected reader is noticed. */
 const silenceMs = 50;
@@ -16,15 +16,9 @@ const silenceMs = 50;
 export async function answerGit(agent: FakeAgent, call: AgentCall): Promise<Response> {
   if (`${call.method} ${call.rest.join("/")}` !== "POST clone") throw noRoute();
   const cloneCall = await call.body<CloneCall>();
-  const fence = call.admitFence();
+  call.admitFence();
   const stop = new Stop();
-  const id = `clone ${crypto.randomUUID()}`;
-  const idle = agent.markBusy();
-  const onEnd = () => {
-    agent.running.delete(id);
-    idle();
-  };
-  agent.running.set(id, { fence, stop });
+  const onEnd = agent.beginGatedWork(`clone ${crypto.randomUUID()}`, stop);
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
       controller.enqueue(event("progress", { phase: "Receiving objects", percent: 0 }));

@@ -1,19 +1,15 @@
-/**
- * One process in memory: its command, log, input, exit and waits.
- */
-
+/** One process in memory: its command, log, input, exit and waits. */
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type { AgentProcessCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Process, StdinTaken, Waited } from "../../../src/protocol/process.ts";
 import type { FakeAgent } from "./agent.ts";
 import { nameOf, type Outcome, runCommand, timedOut } from "./command.ts";
-import { Input } from "./input.ts";
 import { Log, type Stream } from "./log.ts";
-import { bytesOf, latin1 } from "./output.ts";
 import { programs } from "./programs.ts";
 import type { Shell } from "./shell.ts";
-import { Stop } from "./stop.ts";
+import { bytesOf, Input, latin1 } from "./stdio.ts";
+import { Stop } from "./waiting.ts";
 
 /** Signals that end nothing. */
 const harmless = new Set(["SIGCONT", "SIGSTOP", "SIGWINCH"]);
@@ -136,16 +132,8 @@ export class FakeProcess {
       const met = this.#meets(what);
       const left = until - performance.now();
       if (met || this.#ended !== undefined || left <= 0) return { met, process: this.record };
-      await new Promise<void>((resolve) => {
-        const forget = this.log.onChange(go);
-        // A listening server sends no notification.
-        const timer = setTimeout(go, what.startsWith("port:") ? Math.min(left, 10) : left);
-        function go() {
-          clearTimeout(timer);
-          forget();
-          resolve();
-        }
-      });
+      // A listening server sends no notification.
+      await this.log.changes.next(what.startsWith("port:") ? Math.min(left, 10) : left);
     }
   }
 

@@ -1,17 +1,14 @@
-/**
- * The processes of one agent in memory, and its routes below /v1/processes.
- */
-
+/** The processes of one agent in memory, and its routes below /v1/processes. */
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type { AgentProcessCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { FakeAgent } from "./agent.ts";
 import { type AgentCall, noRoute } from "./call.ts";
 import { environment } from "./command.ts";
-import { openLog } from "./log-stream.ts";
+import { openLog } from "./log.ts";
 import { FakeProcess, isExpired, isProgram } from "./process.ts";
-import { Queues } from "./queues.ts";
 import { Shell } from "./shell.ts";
+import { Queues } from "./waiting.ts";
 
 type StartOptions = {
   /** Checks the fence; joining an existing process needs no check. */

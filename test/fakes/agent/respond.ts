@@ -1,7 +1,4 @@
-/**
- * Responds to requests like an agent: checks the caller and finds the route.
- */
-
+/** Responds to requests like an agent: checks the caller and finds the route. */
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type {
   AgentExecCall,
@@ -14,8 +11,7 @@ import type { FakeAgent } from "./agent.ts";
 import { answerArchive } from "./archives.ts";
 import { AgentCall, noRoute } from "./call.ts";
 import type { FakeChannel } from "./channel.ts";
-import { exec } from "./exec.ts";
-import { raiseFence } from "./fence.ts";
+import { exec } from "./command.ts";
 import { answerGit } from "./git.ts";
 
 /** The agent's channel, and the handler of requests that arrive over it. */
@@ -60,7 +56,7 @@ async function route(
     case agentPaths.health:
       return call.json(health(agent));
     case agentPaths.fence:
-      return call.json(await raiseFence(agent, await call.body<AgentFence>()));
+      return call.json(await agent.raiseFence(await call.body<AgentFence>()));
     case agentPaths.metadata: {
       const metadata = await call.body<AgentMetadata>();
       if (metadata.version > agent.metadata.version) agent.metadata = metadata;

@@ -1,6 +1,4 @@
-/**
- * The two ends of a WebSocket in memory: workerd's own, or a small true pair for Node.
- */
+/** The two ends of a WebSocket in memory: workerd's own, or a small true pair for Node. */
 export type Socket = {
   binaryType: string;
   accept(): void;

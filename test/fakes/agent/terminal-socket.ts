@@ -1,10 +1,7 @@
-/**
- * One viewer of a terminal in memory: its WebSocket, plain or framed, where the platform has sockets.
- */
-
+/** One viewer of a terminal in memory: its WebSocket, plain or framed, where the platform has sockets. */
 import { BerthError } from "../../../src/protocol/errors.ts";
 import { agentHeaders } from "../../../src/protocol/internal/agent-wire.ts";
-import { revokedClose } from "../../../src/protocol/internal/socket-names.ts";
+import { revokedClose } from "../../../src/protocol/internal/socket-call.ts";
 import {
   type FromTerminal,
   type ToTerminal,
@@ -12,20 +9,9 @@ import {
 } from "../../../src/protocol/internal/terminal-frames.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { FakeAgent } from "./agent.ts";
-import { bytesOf } from "./output.ts";
-import type { FakeTerminal, Viewer } from "./terminal.ts";
-
-type Socket = {
-  binaryType: string;
-  accept(): void;
-  send(data: string | Uint8Array): void;
-  close(code: number, reason: string): void;
-  addEventListener(
-    type: "message",
-    listener: (event: { data: string | ArrayBuffer }) => void,
-  ): void;
-  addEventListener(type: "close", listener: () => void): void;
-};
+import { hasSockets, type Socket, socketPair, upgradeResponse } from "./socket-pair.ts";
+import { bytesOf } from "./stdio.ts";
+import type { FakeTerminal, Viewer } from "./terminals.ts";
 
 const pieceBytes = 64 * 1024;
 
@@ -43,9 +29,8 @@ export function connect(
   if (generation !== undefined && generation < agent.generation) {
     throw new BerthError("unauthenticated", "the token was revoked");
   }
-  const { WebSocketPair } = globalThis as { WebSocketPair?: new () => [Socket, Socket] };
-  if (WebSocketPair === undefined) throw new BerthError("unsupported", "no sockets in memory");
-  const [viewerEnd, agentEnd] = Object.values(new WebSocketPair()) as [Socket, Socket];
+  if (!hasSockets) throw new BerthError("unsupported", "no sockets in memory");
+  const [viewerEnd, agentEnd] = socketPair();
   // Otherwise binary messages arrive as blobs, which only a promise can read.
   agentEnd.binaryType = "arraybuffer";
   agentEnd.accept();
@@ -60,8 +45,7 @@ export function connect(
     generation,
   });
   const protocol = isFramed ? { "sec-websocket-protocol": terminalProtocol } : {};
-  const init = { status: 101, webSocket: viewerEnd, headers: { ...headers, ...protocol } };
-  return new Response(null, init as ResponseInit);
+  return upgradeResponse(viewerEnd, { ...headers, ...protocol });
 }
 
 type AttachOptions = {

@@ -1,15 +1,18 @@
 /**
- * The terminals of one agent in memory, and its routes below /v1/terminals.
+ * The terminals of one agent in memory, each with its input line, echo, program and output, and the routes below
+ * /v1/terminals. See terminal-socket.ts for their viewers.
  */
-
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type { AgentTerminalCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import type { TerminalSize } from "../../../src/protocol/terminal.ts";
+import type { Screen, Terminal, TerminalSize } from "../../../src/protocol/terminal.ts";
 import type { FakeAgent } from "./agent.ts";
 import { type AgentCall, noRoute } from "./call.ts";
-import { FakeTerminal } from "./terminal.ts";
+import { environment, type Outcome, outcomeOf, runCommand } from "./command.ts";
+import { Exit, type Io, Shell } from "./shell.ts";
+import { bytesOf, concat, Input } from "./stdio.ts";
 import { connect } from "./terminal-socket.ts";
+import { Stop } from "./waiting.ts";
 
 export class Terminals {
   readonly #agent: FakeAgent;
@@ -85,5 +88,140 @@ export class Terminals {
     const terminal = this.#all.get(id);
     if (terminal !== undefined) return terminal;
     throw new BerthError("not_found", `there is no terminal ${id}`);
+  }
+}
+
+export type Viewer = { wrote(): void; resized(): void; ended(outcome: Outcome): void };
+
+const endOfInput = "\u0004";
+const interrupt = "\u0003";
+
+export class FakeTerminal {
+  readonly viewers = new Set<Viewer>();
+  readonly finished: Promise<Outcome>;
+  size: TerminalSize;
+  readonly #agent: FakeAgent;
+  readonly #call: AgentTerminalCall;
+  readonly #createdAt = new Date().toISOString();
+  readonly #shell: Shell;
+  readonly stop = new Stop();
+  readonly #input = new Input();
+  #line = "";
+  #ring: Uint8Array = new Uint8Array();
+  #offset = 0;
+
+  constructor(agent: FakeAgent, call: AgentTerminalCall) {
+    this.#agent = agent;
+    this.#call = call;
+    this.size = { cols: call.cols, rows: call.rows };
+    this.#shell = new Shell(agent, agent.folder(call.cwd), environment(agent, call.env));
+    this.finished = this.#run();
+  }
+
+  get record(): Terminal {
+    return {
+      id: this.#call.id,
+      pid: this.#shell.pid,
+      ...this.size,
+      argv: this.#call.argv ?? ["bash", "-l"],
+      createdAt: this.#createdAt,
+      viewers: this.viewers.size,
+      offset: this.#offset,
+      incarnation: this.#agent.incarnation,
+    };
+  }
+
+  get offset(): number {
+    return this.#offset;
+  }
+
+  /** The offset of the oldest retained byte. */
+  get start(): number {
+    return this.#offset - this.#ring.length;
+  }
+
+  get screen(): Screen {
+    const lines = this.screenText.split("\n");
+    return {
+      text: lines.join("\n"),
+      ...this.size,
+      cursor: { x: lines.at(-1)?.length ?? 0, y: lines.length - 1 },
+      title: "",
+      alternate: false,
+      offset: this.#offset,
+    };
+  }
+
+  /** The last lines that fit on the screen. */
+  get screenText(): string {
+    const text = new TextDecoder().decode(this.#ring).replaceAll("\r", "");
+    return text
+      .split("\n")
+      .slice(-this.size.rows)
+      .map((line) => line.trimEnd())
+      .join("\n");
+  }
+
+  from(offset: number, bytesMax: number): Uint8Array {
+    return this.#ring.slice(offset - this.start, offset - this.start + bytesMax);
+  }
+
+  /** Notifies all viewers except the one that resized it. */
+  resize({ cols, rows }: TerminalSize, by?: Viewer): void {
+    if (cols === this.size.cols && rows === this.size.rows) return;
+    this.size = { cols, rows };
+    for (const viewer of this.viewers) if (viewer !== by) viewer.resized();
+  }
+
+  end(why = "SIGHUP"): void {
+    this.stop.now(why);
+  }
+
+  /** Like a kernel: echoes the input and passes it to the program line by line. */
+  type(text: string): void {
+    for (const char of text) {
+      if (char === interrupt) this.end("SIGINT");
+      else if (char === endOfInput && this.#line === "") this.#input.end();
+      else if (char === "\r" || char === "\n") {
+        this.write("\r\n");
+        this.#input.write(bytesOf(`${this.#line}\n`));
+        this.#line = "";
+      } else {
+        this.write(char);
+        this.#line += char;
+      }
+    }
+  }
+
+  write(output: string | Uint8Array): void {
+    const bytes = bytesOf(output);
+    this.#ring = concat([this.#ring, bytes]).slice(-limits.terminalRingBytes);
+    this.#offset += bytes.length;
+    for (const viewer of this.viewers) viewer.wrote();
+  }
+
+  async #run(): Promise<Outcome> {
+    const showOutput = (output: string | Uint8Array) =>
+      this.write(new TextDecoder().decode(bytesOf(output)).replaceAll("\n", "\r\n"));
+    const io: Io = { input: this.#input, out: showOutput, err: showOutput, size: () => this.size };
+    const { argv } = this.#call;
+    const deps = { agent: this.#agent, shell: this.#shell, io, stop: this.stop };
+    const outcome = await (argv === undefined
+      ? outcomeOf(() => this.#interact(io))
+      : runCommand({ argv }, deps));
+    for (const viewer of this.viewers) viewer.ended(outcome);
+    this.viewers.clear();
+    return outcome;
+  }
+
+  async #interact(io: Io): Promise<number> {
+    let last = 0;
+    for (;;) {
+      this.write("$ ");
+      const line = await this.#input.read(this.stop);
+      if (line === undefined) throw new Exit(last);
+      const text = new TextDecoder().decode(line).trimEnd();
+      last = await this.#shell.run(text, io, this.stop);
+    }
   }
 }

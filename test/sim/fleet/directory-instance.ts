@@ -1,7 +1,4 @@
-/**
- * The Directory of a fleet history: the real actor over rows in memory.
- */
-
+/** The Directory of a fleet history: the real actor over rows in memory. */
 import { DirectoryActor } from "../../../src/objects/directory/actor.ts";
 import { listPage } from "../../../src/objects/directory/list.ts";
 import type { SandboxPort } from "../../../src/objects/directory/sandbox-tasks.ts";

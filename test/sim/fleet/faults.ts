@@ -1,7 +1,4 @@
-/**
- * What each fault of a fleet history does, and how it ends. See script.ts for when.
- */
-
+/** What each fault of a fleet history does, and how it ends. See script.ts for when. */
 import type { World } from "../sandbox/world.ts";
 import { loseMessages, once, type StartFault, setFlag } from "../steps.ts";
 import type { Fleet } from "./fleet.ts";

@@ -1,7 +1,4 @@
-/**
- * Faults that a fleet history can contain on purpose. The checks must find each of them, or they prove nothing.
- */
-
+/** Faults that a fleet history can contain on purpose. The checks must find each of them, or they prove nothing. */
 import { PlanActor } from "../../../src/objects/plan/actor.ts";
 import type { ParticipantPort } from "../../../src/objects/plan/ports.ts";
 import type { SandboxActor } from "../../../src/objects/sandbox/actor.ts";

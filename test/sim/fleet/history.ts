@@ -1,6 +1,4 @@
-/**
- * Plays one fleet history: a script from its beginning to rest.
- */
+/** Plays one fleet history: a script from its beginning to rest. */
 import type { History } from "../simulation.ts";
 import { injectFaults, performActions } from "../steps.ts";
 import { FleetClient } from "./clients.ts";

@@ -2,7 +2,6 @@
  * The agent of the simulation: holds fences, runs commands in virtual time and keeps the copy of the metadata, like
  * the real one. See wire.ts for the connection to it.
  */
-
 import type { ErrorCode } from "../../../src/protocol/errors.ts";
 import type {
   AgentFence,

@@ -1,6 +1,4 @@
-/**
- * The defects that the simulation can introduce on purpose. Each must be found, or the simulation proves nothing.
- */
+/** The defects that the simulation can introduce on purpose. Each must be found, or the simulation proves nothing. */
 const found = {
   /** Commands start with any fence. */
   "the agent ignores fences": "nothing begins below the fence",

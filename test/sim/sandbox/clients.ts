@@ -11,7 +11,8 @@ import type { MetadataAnswer } from "../../../src/protocol/metadata.ts";
 import type { Outcome } from "../simulated-object.ts";
 import { performActions } from "../steps.ts";
 import type { CommandSpec } from "./agent.ts";
-import { repeatUntilKnown } from "./idempotent-calls.ts";
+import { bodyOf, repeatUntilKnown } from "./idempotent-calls.ts";
+import type { SimSandbox } from "./sandbox.ts";
 import type { Action, Exec, LeaseStep, Plan } from "./script.ts";
 import type { World } from "./world.ts";
 
@@ -44,10 +45,7 @@ export class Client {
   }
 
   async perform(action: Action): Promise<void> {
-    const { object } = this.#world;
     const name = `${this.#name}-${this.#count++}`;
-    const onMetadata = (answer: MetadataAnswer) =>
-      this.#world.observer.recordMetadata(answer.version, answer.metadata);
     switch (action.type) {
       case "lease":
         return this.#lease(name, action);
@@ -55,57 +53,51 @@ export class Client {
         await this.exec(name, action, undefined);
         return;
       case "pause": {
-        const caller = { waitMs: action.waitMs, holder: `alone-${name}`, mayWake: false };
-        const call = object.call(`${name} pauses${action.force ? " by force" : ""}`, (actor) =>
-          lifecycle.pause(actor, caller, action.force ? { by: "somebody" } : undefined, false),
+        const { force, waitMs } = action;
+        const caller = { waitMs, holder: `alone-${name}`, mayWake: false };
+        return this.#call("pause", `${name} pauses${force ? " by force" : ""}`, (actor) =>
+          lifecycle.pause(actor, caller, force ? { by: "somebody" } : undefined, false),
         );
-        return this.#note("pause", await call);
       }
       case "start":
-        return this.#note("start", await object.call(`${name} starts it`, lifecycle.start));
+        return this.#call("start", `${name} starts it`, lifecycle.start);
       case "touch":
-        return this.#note("touch", await object.call(`${name} touches`, lifecycle.touch));
+        return this.#call("touch", `${name} touches`, lifecycle.touch);
       case "look":
-        return this.#note("look", await object.call(`${name} looks`, lifecycle.get));
-      case "break": {
-        const call = object.call(`${name} breaks the lease`, (actor) =>
+        return this.#call("look", `${name} looks`, lifecycle.get);
+      case "break":
+        return this.#call("break", `${name} breaks the lease`, (actor) =>
           leases.breakLease(actor, "sim", "the plan"),
         );
-        return this.#note("break", await call);
-      }
-      case "destroy": {
-        const call = object.call(`${name} destroys it`, (actor) =>
+      case "destroy":
+        return this.#call("destroy", `${name} destroys it`, (actor) =>
           lifecycle.destroy(
             actor,
             { mayWake: false },
             action.force ? { by: "somebody" } : undefined,
           ),
         );
-        return this.#note("destroy", await call);
-      }
       case "patch": {
         const { key, value, isMatched } = action;
-        const seen = isMatched
-          ? await object.call(`${name} reads`, metadata.get, onMetadata)
-          : undefined;
+        const seen = isMatched ? await this.#readMetadata(name) : undefined;
         const ifMatch = seen !== undefined && "ok" in seen ? seen.ok.version : undefined;
-        const call = object.call(
+        return this.#call(
+          "patch",
           `${name} patches ${key}`,
           (actor) => metadata.patch(actor, { [key]: value }, ifMatch),
-          onMetadata,
+          (answer) => this.#recordMetadata(answer),
         );
-        return this.#note("patch", await call);
       }
       case "put": {
-        const seen = await object.call(`${name} reads`, metadata.get, onMetadata);
+        const seen = await this.#readMetadata(name);
         if (!("ok" in seen)) return this.#note("read", seen);
         const { version } = seen.ok;
-        const call = object.call(
+        return this.#call(
+          "put",
           `${name} replaces the metadata`,
           (actor) => metadata.replace(actor, { put: action.value }, version),
-          onMetadata,
+          (answer) => this.#recordMetadata(answer),
         );
-        return this.#note("put", await call);
       }
     }
   }
@@ -179,10 +171,10 @@ export class Client {
       const caller = { token, ...alone, mayWake, key };
       const reply = await exec({ actor, caller, requestId: "sim" }, call);
       if (reply instanceof Response) return this.#read(reply, leaveAfterMs);
-      this.#world.observer.recordRefusal(actor, owner, codeIn(reply.json));
+      this.#world.observer.recordRefusal(actor, owner, bodyOf(reply.json).error?.code);
       return reply.json;
     });
-    const code = "ok" in outcome ? codeIn(outcome.ok) : undefined;
+    const code = "ok" in outcome ? bodyOf(outcome.ok).error?.code : undefined;
     if (code !== undefined) this.#world.count("answer", `exec: ${code}`);
     else this.#note("exec", outcome);
     return outcome;
@@ -220,10 +212,7 @@ export class Client {
       await this.exec(name, inner, token);
       return;
     }
-    const call = this.#world.object.call(`${name} renews`, (actor) =>
-      leases.renew(actor, token, undefined),
-    );
-    this.#note("renew", await call);
+    await this.#call("renew", `${name} renews`, (actor) => leases.renew(actor, token, undefined));
   }
 
   async #read(response: Response, leaveAfterMs: number | undefined): Promise<string> {
@@ -248,13 +237,24 @@ export class Client {
     return text;
   }
 
+  async #call<T>(
+    verb: string,
+    ...call: Parameters<typeof SimSandbox.prototype.call<T>>
+  ): Promise<void> {
+    this.#note(verb, await this.#world.object.call(...call));
+  }
+
+  #readMetadata(name: string): Promise<Outcome<MetadataAnswer>> {
+    return this.#world.object.call(`${name} reads`, metadata.get, (answer) =>
+      this.#recordMetadata(answer),
+    );
+  }
+
+  #recordMetadata({ version, metadata }: MetadataAnswer): void {
+    this.#world.observer.recordMetadata(version, metadata);
+  }
+
   #note(verb: string, outcome: Outcome<unknown>): void {
     this.#world.countOutcome(this.#name, verb, outcome);
   }
-}
-
-function codeIn(json: string): string | undefined {
-  if (json.trim() === "") return undefined;
-  const body = JSON.parse(json) as { error?: { code: string } };
-  return body.error?.code;
 }

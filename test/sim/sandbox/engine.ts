@@ -2,8 +2,7 @@
  * The engine of the simulation: at most one container, verbs in order, and a new start id ends the container before
  * it. See wire.ts for the connection to it.
  */
-
-import type { Changes, ChangesCall } from "../../../src/protocol/changes.ts";
+import type { Changes, ChangesCall } from "../../../src/protocol/checkpoint.ts";
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type {
   ContainerExit,
@@ -12,6 +11,7 @@ import type {
   StartOptions,
 } from "../../../src/runtime/runtime.ts";
 import { changesBetween, type TreeEntries } from "../../fakes/changes.ts";
+import { isolation } from "../../fakes/container.ts";
 import { SimAgent } from "./agent.ts";
 import type { World } from "./world.ts";
 
@@ -157,17 +157,7 @@ export class SimEngine {
       incarnation: run.agent.incarnation,
       address: "http://agent",
       files: this.hasFiles ? "kept" : "new",
-      isolation: {
-        engine: "embedded",
-        user: "own",
-        files: "overlay",
-        processes: "namespace",
-        network: "none",
-        tree: "cgroup",
-        memoryLimit: false,
-        processLimit: false,
-        diskLimit: false,
-      },
+      isolation,
       notes: [],
     };
     this.hasFiles = true;

@@ -1,7 +1,4 @@
-/**
- * What each fault of a plan does, and how it ends. See script.ts for when.
- */
-
+/** What each fault of a plan does, and how it ends. See script.ts for when. */
 import { loseMessages, once, type StartFault, setFlag } from "../steps.ts";
 import type { FaultName } from "./script.ts";
 import type { World } from "./world.ts";

@@ -1,7 +1,4 @@
-/**
- * Plays one plan from start to quiet, and shrinks a failing one.
- */
-
+/** Plays one plan from start to quiet, and shrinks a failing one. */
 import type { History } from "../simulation.ts";
 import { injectFaults } from "../steps.ts";
 import type { Breakage } from "./breakages.ts";

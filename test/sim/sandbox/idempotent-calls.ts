@@ -2,7 +2,6 @@
  * A client with a key: it repeats the call until it knows the result, sometimes several times at once, and more often
  * after that.
  */
-
 import type { Outcome } from "../simulated-object.ts";
 import type { Exec } from "./script.ts";
 import type { World } from "./world.ts";
@@ -76,6 +75,6 @@ function exitCodeOf(outcome: Outcome<string>): unknown {
 type Body = { exitCode?: number; error?: { code: string; exitCode?: number } };
 
 /** Empty if the caller disconnected. */
-function bodyOf(json: string): Body {
+export function bodyOf(json: string): Body {
   return json.trim() === "" ? {} : (JSON.parse(json) as Body);
 }

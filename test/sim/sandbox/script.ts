@@ -16,9 +16,7 @@ export type Exec = {
   writes?: true;
   /** The caller disconnects. */
   leaveAfterMs?: number;
-  /**
-   * It has a key: it is repeated if its response was lost, and `repeats` times more, each time by `atOnce` callers.
-   */
+  /** It has a key: it is repeated if its response was lost, and `repeats` times more, each time by `atOnce` callers. */
   key?: { repeats: number; atOnce: number };
 };
 

@@ -2,7 +2,6 @@
  * The connection between one instance of the object and its container: each message takes a time from the seed, and
  * may be lost.
  */
-
 import { BerthError } from "../../../src/protocol/errors.ts";
 import { agentHeaders, agentProtocol } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";

@@ -1,7 +1,4 @@
-/**
- * Stops a command from outside, with the name of a signal or the reason why it is cut off.
- */
-
+/** How work in memory waits: until it is stopped, for a change, and for its turn. */
 import { BerthError } from "../../../src/protocol/errors.ts";
 
 /** Thrown inside a command that is stopped. */
@@ -63,4 +60,55 @@ export function leaseLost(): BerthError {
   return new BerthError("operation_interrupted", "The lease of this work was lost.", {
     facts: { admitted: true, reason: "lease_lost" },
   });
+}
+
+/** Listeners for changes of one thing. Each is called once. */
+export class Wakeups {
+  readonly #listeners = new Set<() => void>();
+
+  /** Returns what removes the listener. */
+  once(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  wake(): void {
+    const listeners = [...this.#listeners];
+    this.#listeners.clear();
+    for (const listener of listeners) listener();
+  }
+
+  /** Waits for the next change, at most this long. */
+  next(limitMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        forget();
+        resolve();
+      };
+      const timer = setTimeout(done, limitMs);
+      const forget = this.once(done);
+    });
+  }
+}
+
+/** Queues by name: calls with the same name run one after the other. */
+export class Queues {
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  has(name: string): boolean {
+    return this.#last.has(name);
+  }
+
+  /** Runs the work after all earlier work under this name. */
+  async run<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const turn = (this.#last.get(name) ?? Promise.resolve()).then(work);
+    const over = turn.catch(() => undefined);
+    this.#last.set(name, over);
+    try {
+      return await turn;
+    } finally {
+      if (this.#last.get(name) === over) this.#last.delete(name);
+    }
+  }
 }
