@@ -199,11 +199,6 @@ export const participantFaults = faultsByFile({
     },
   ],
   "src/objects/sandbox/lifecycle/directory-outbox.ts": [
-    {
-      name: "lists do not show the plan",
-      find: "|| hasPlanChanged ||",
-      put: "||",
-      by: ["PL64"],
-    },
+    { name: "lists do not show the plan", find: "|| hasPlanChanged ||", put: "||", by: ["PL64"] },
   ],
 });
