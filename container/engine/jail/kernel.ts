@@ -1,5 +1,5 @@
 /** System calls that build a jail, through libc. Each failure carries the name of the call and its errno. */
-import { dlopen, FFIType, type Pointer, ptr, read } from "bun:ffi";
+import { dlopen, FFIType, ptr, read } from "bun:ffi";
 import { constants } from "node:os";
 
 const { i32, u64, ptr: pointer } = FFIType;
@@ -73,23 +73,19 @@ export function unshareNetwork(): void {
 
 export function setHostName(name: string): void {
   const bytes = Buffer.from(name);
-  check("sethostname", libc.sethostname(ptr(bytes), BigInt(bytes.length)));
+  check("sethostname", libc.sethostname(bytes, BigInt(bytes.length)));
 }
 
-export function prctl(option: number, value: number, ...rest: number[]): void {
-  const [third = 0, fourth = 0, fifth = 0] = rest;
-  const result = libc.prctl(option, BigInt(value), BigInt(third), BigInt(fourth), BigInt(fifth));
-  check(`prctl ${option}`, result);
+export function prctl(option: number, value: number, third = 0): void {
+  check(`prctl ${option}`, libc.prctl(option, BigInt(value), BigInt(third), 0n, 0n));
 }
 
-/** Sets the permitted and effective capabilities to `mask`, the inheritable ones to `inheritable`. */
-export function setCapabilities(mask: bigint, inheritable: bigint): void {
+/** Sets the permitted and effective capabilities, and no inheritable ones. */
+export function setCapabilities(mask: bigint): void {
   const version3 = 0x20080522;
   const header = new Uint32Array([version3, 0]);
   const [low, high] = [Number(mask & 0xffffffffn), Number(mask >> 32n)];
-  const [inheritLow, inheritHigh] = [Number(inheritable & 0xffffffffn), Number(inheritable >> 32n)];
-  const data = new Uint32Array([low, low, inheritLow, high, high, inheritHigh]);
-  check("capset", libc.capset(ptr(header), ptr(data)));
+  check("capset", libc.capset(header, new Uint32Array([low, low, 0, high, high, 0])));
 }
 
 /**
@@ -114,7 +110,7 @@ export function resetSignalHandler(signal: number): void {
 export function limitProcesses(count: number): void {
   const rlimitNproc = 6;
   const both = new BigUint64Array([BigInt(count), BigInt(count)]);
-  check("setrlimit NPROC", libc.setrlimit(rlimitNproc, ptr(both)));
+  check("setrlimit NPROC", libc.setrlimit(rlimitNproc, both));
 }
 
 /** Opens a descriptor that only names a folder (O_PATH) and is closed on exec. */
@@ -138,24 +134,18 @@ export function bringUpLoopback(): void {
   const request = Buffer.alloc(40);
   request.write("lo");
   try {
-    check("reading the flags of lo", libc.ioctl(fd, getFlags, ptr(request)));
+    check("reading the flags of lo", libc.ioctl(fd, getFlags, request));
     request.writeUInt16LE(request.readUInt16LE(16) | up, 16);
-    check("raising lo", libc.ioctl(fd, setFlags, ptr(request)));
+    check("raising lo", libc.ioctl(fd, setFlags, request));
   } finally {
     libc.close(fd);
   }
 }
 
-// Keeps the buffer beyond the call: a pointer does not protect its buffer from garbage collection.
-function text(value: string): Pointer {
-  const bytes = Buffer.from(`${value}\0`);
-  pointedBuffers.push(bytes);
-  if (pointedBuffers.length > pointedBuffersMax) pointedBuffers.shift();
-  return ptr(bytes);
+/** Passed as it is, not as a pointer, because a pointer does not protect its buffer from garbage collection. */
+function text(value: string): Buffer {
+  return Buffer.from(`${value}\0`);
 }
-
-const pointedBuffers: Buffer[] = [];
-const pointedBuffersMax = 64;
 
 /** Returns the result of a system call, or throws the error that it reports. */
 export function check(what: string, result: number): number {

@@ -45,7 +45,7 @@ export function dropPrivileges(user: "own" | "mapped"): void {
     if (!dropFromBoundingSet(capability)) break;
   }
   const mask = keep.reduce((sum, capability) => sum | (1n << BigInt(capability)), 0n);
-  setCapabilities(mask, 0n);
+  setCapabilities(mask);
   filterSystemCalls();
   // Commands run as the agent's own user here and could end it with any signal that it handles.
   if (user === "mapped") crashSignals.forEach(resetSignalHandler);

@@ -108,20 +108,11 @@ function ruleset(instance: string, subnet: string): string {
 }`;
 }
 
-/** A free /30 of the engine's range. */
-type Subnet = {
-  index: number;
-  /** The machine's end. */
-  hostAddress: string;
-  /** The sandbox's end. */
-  sandboxAddress: string;
-  release(): void;
-};
-
 const allocated = new Set<number>();
 let next = 0;
 
-function allocateSubnet(range: string): Subnet {
+/** Returns the machine's and the sandbox's address of a free /30 of the engine's range. */
+function allocateSubnet(range: string) {
   const [base = "", bits = "0"] = range.split("/");
   const first = (toNumber(base) & maskOf(Number(bits))) >>> 0;
   const count = 2 ** (30 - Number(bits));

@@ -4,32 +4,18 @@ import { jailUser } from "../jail/identity.ts";
 import { exchangePaths } from "../jail/kernel.ts";
 import { removeInBackground } from "./file-work.ts";
 
-export type DataFolders = {
-  trees: string;
-  snapshots: string;
-  /** Folders are moved here to be removed, so that they disappear from their path at once. */
-  trash: string;
-  baseRootfs: string;
-  mountPoint: string;
-  records: string;
-  /** One file per running `pasta`, with its PID. */
-  pastas: string;
-};
+export type DataFolders = ReturnType<typeof makeDataFolders>;
 
-type Tree = {
-  root: { upper: string; work: string };
-  usr: { upper: string; work: string };
-  workspace: string;
-};
-
-export function makeDataFolders(data: string): DataFolders {
+export function makeDataFolders(data: string) {
   const folders = {
     trees: `${data}/trees`,
     snapshots: `${data}/snapshots`,
+    /** Folders are moved here to be removed, so that they disappear from their path at once. */
     trash: `${data}/trash`,
     baseRootfs: `${data}/skeleton`,
     mountPoint: `${data}/mount`,
     records: `${data}/live`,
+    /** One file per running `pasta`, with its PID. */
     pastas: `${data}/pasta`,
   };
   const { baseRootfs: _baseRootfs, ...created } = folders;
@@ -42,7 +28,7 @@ export function makeDataFolders(data: string): DataFolders {
 /** The parts of a tree that a snapshot saves; the work folders belong to overlayfs and start empty. */
 export const savedParts = ["root", "usr", "workspace"] as const;
 
-function treeAt(base: string): Tree {
+function treeAt(base: string) {
   return {
     root: { upper: `${base}/root`, work: `${base}/root.work` },
     usr: { upper: `${base}/usr`, work: `${base}/usr.work` },
@@ -50,7 +36,7 @@ function treeAt(base: string): Tree {
   };
 }
 
-export function treeOf(folders: DataFolders, id: string): Tree {
+export function treeOf(folders: DataFolders, id: string) {
   return treeAt(`${folders.trees}/${id}`);
 }
 

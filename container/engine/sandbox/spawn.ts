@@ -4,23 +4,9 @@ import { closeSync, writeSync } from "node:fs";
 import { singleThreadedBun } from "../jail/bun-options.ts";
 import { jailUser } from "../jail/identity.ts";
 import { type AgentReady, agentReadySchema, type JailDocument } from "../jail/jail-spec.ts";
-import { childrenOf, identifyProcess, type ProcessIdentity, sendSignal } from "../processes.ts";
+import { childrenOf, identifyProcess, sendSignal } from "../processes.ts";
 
-export type SpawnedAgent = {
-  /** The outer process (`unshare`), which ends after the last process of the sandbox. */
-  outer: ProcessIdentity;
-  ready: Promise<AgentReady>;
-  exited: Promise<{ exitCode: number | null; signal: string | null }>;
-  /** The first process of the sandbox, with its PID on the machine. */
-  agent(): ProcessIdentity | undefined;
-  lastWords(): string;
-  /**
-   * The agent's stdin. Nothing is written to it: the agent ends when it closes. Referenced here so that it stays
-   * open.
-   */
-  lifeline: unknown;
-  kill(): void;
-};
+export type SpawnedAgent = ReturnType<typeof spawnAgent>;
 
 const lastWordsCharactersMax = 4096;
 const readyLineCharactersMax = 4096;
@@ -31,7 +17,7 @@ const readyLineCharactersMax = 4096;
  */
 const agentEnvironment = { ...singleThreadedBun, BUN_GC_TIMER_INTERVAL: "30000" };
 
-export function spawnAgent(binary: string, document: JailDocument): SpawnedAgent {
+export function spawnAgent(binary: string, document: JailDocument) {
   const child = withDocument(document, (fd) =>
     Bun.spawn(["unshare", ...namespaces(document.jail.user), "--", binary, "jail"], {
       cwd: "/",
@@ -42,11 +28,13 @@ export function spawnAgent(binary: string, document: JailDocument): SpawnedAgent
   );
   const outer = identifyProcess(child.pid) ?? { pid: child.pid, start: "" };
   const tail = keepTail(child.stderr);
+  /** The first process of the sandbox, with its PID on the machine. */
   const agent = () => {
     const [pid] = childrenOf(outer.pid);
     return pid === undefined ? undefined : identifyProcess(pid);
   };
   return {
+    /** The outer process (`unshare`), which ends after the last process of the sandbox. */
     outer,
     ready: readReady(child.stdout),
     exited: Promise.all([child.exited, tail.end]).then(() =>
@@ -54,9 +42,10 @@ export function spawnAgent(binary: string, document: JailDocument): SpawnedAgent
     ),
     agent,
     lastWords: tail.text,
+    /** The agent's stdin, referenced so that it stays open: the agent ends when it closes. */
     lifeline: child.stdin,
     // Kills the agent, not `unshare`, which waits for it: so the end of `unshare` means that all have ended.
-    kill: () => sendSignal(agent() ?? outer, "SIGKILL"),
+    kill: () => void sendSignal(agent() ?? outer, "SIGKILL"),
   };
 }
 
