@@ -12,7 +12,7 @@ import { paths, root, tools } from "../../container/launch/paths.js";
 import { contractSizes } from "../contract/sizes.ts";
 import { otherKey } from "../system/api/contract-world.ts";
 import { alive, treeOf } from "../system/processes.ts";
-import { cleanEnvironment, type Said, Server } from "../system/server.ts";
+import { type Answer, cleanEnvironment, type Said, Server } from "../system/server.ts";
 import { until } from "../until.ts";
 import { Docker } from "./docker.js";
 
@@ -225,4 +225,32 @@ function environment(folder: string): Record<string, string> {
 
 function sha256(key: string): string {
   return createHash("sha256").update(key).digest("hex");
+}
+
+/** Calls that the tests repeat: a command that succeeds, a state, a checkpoint. */
+export function callsOf(server: () => Server) {
+  const call = (method: string, id: string, rest = "", body?: unknown) =>
+    server().call(method, `/v1/sandboxes/${id}${rest}`, body);
+  return {
+    call,
+    viewOf: async (id: string): Promise<Answer["body"]> => (await call("GET", id)).body,
+    /** Returns the output of a command that must succeed. */
+    async outputOf(id: string, command: string): Promise<string> {
+      const { body } = await server().exec(id, command);
+      expect(body, command).toMatchObject({ exitCode: 0, stderr: "" });
+      return String(body.stdout);
+    },
+    async checkpoint(id: string, name: string): Promise<string> {
+      const { status, body } = await call("POST", id, "/checkpoints", { name });
+      expect(status, JSON.stringify(body)).toBe(201);
+      return String(body.id);
+    },
+    /** Returns the states that it went through, from its events. */
+    async states(id: string): Promise<unknown[]> {
+      const { body } = await call("GET", id, "/events?limit=1000");
+      const { events } = body as unknown as { events: { event: Record<string, unknown> }[] };
+      const states = events.filter(({ event }) => event.type === "state");
+      return states.map(({ event }) => event.state);
+    },
+  };
 }

@@ -4,6 +4,7 @@ import type { Server } from "../system/server.ts";
 import { until } from "../until.ts";
 import {
   type BerthHome,
+  callsOf,
   containerRunning,
   containersOf,
   docker,
@@ -12,7 +13,6 @@ import {
   newHome,
   startBerth,
 } from "./berth.ts";
-import { callsOf } from "./calls.ts";
 
 /** A tree with details that a copy easily loses, and a command that describes it. Docker keeps times by the second. */
 const makeTree = `mkdir -p tree/empty && cd tree && printf 'a\\0b' > bytes && ln bytes hard && ln -s bytes soft

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Server } from "../system/server.ts";
 import {
   type BerthHome,
+  callsOf,
   endBerth,
   facts,
   kill,
@@ -11,7 +12,6 @@ import {
   removeContainers,
   startBerth,
 } from "./berth.ts";
-import { callsOf } from "./calls.ts";
 
 const serving = 8123;
 /** Every base image has perl, but not every one has an HTTP server. */

@@ -35,15 +35,10 @@ describe("a bad call", () => {
 
   it("[SC1] is one of a long catalogue in which none stands twice", () => {
     expect(rows.length).toBeGreaterThanOrEqual(rowsMin);
-    expect(
-      rows.map(({ title }) => title).filter((title, index, all) => all.indexOf(title) < index),
-    ).toEqual([]);
-    expect(
-      JSON.parse(String(scene.before[`/v1/sandboxes/${scene.names.held}/lease`])),
-    ).toMatchObject({
-      state: "held",
-      holder: "the holder",
-    });
+    const titles = rows.map(({ title }) => title);
+    expect(titles.filter((title, index) => titles.indexOf(title) < index)).toEqual([]);
+    const lease = String(scene.before[`/v1/sandboxes/${scene.names.held}/lease`]);
+    expect(JSON.parse(lease)).toMatchObject({ state: "held", holder: "the holder" });
     expect(scene.berth.containers()).toHaveLength(1);
   });
 

@@ -3,11 +3,11 @@
  * code.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import { runProgram } from "../../container/launch/program.js";
+import { parseArgs } from "node:util";
+import { runProgram, UserError } from "../../container/launch/program.js";
 import { connect } from "../../src/client/index.ts";
 import { startServer } from "../system/server.ts";
 import { type CallTime, load } from "./load.ts";
-import { help, type Options, parseOptions } from "./options.ts";
 import { gapsOf, slotsOf, tableOf } from "./slots.ts";
 import { judge, verdictText } from "./verdict.ts";
 import { type Measurement, measure, watchedPids } from "./watch.ts";
@@ -20,6 +20,17 @@ const slotsMin = 20;
 const judgedFromMinutes = 30;
 const failuresPrintedMax = 10;
 
+const help = `Keeps a real server under a moderate, steady load and watches its memory, descriptors and latency.
+
+  npm run soak -- [--minutes N] [--json]
+
+  --minutes N   duration, fractions allowed (default 30); under 30 nothing is judged
+  --json        print all results as one line of JSON on stdout instead of the table
+
+The first tenth is a warm-up without pauses. It exits with 1 if memory then grows by more than 5 %, a p99 rises, a call
+fails, a minute has no command, or the run is stopped early.
+`;
+
 await runProgram(async () => {
   const options = parseOptions(process.argv.slice(2));
   if (options.help) {
@@ -30,7 +41,7 @@ await runProgram(async () => {
 });
 process.exit();
 
-async function soak({ minutes, json }: Options): Promise<number> {
+async function soak({ minutes, json }: ReturnType<typeof parseOptions>): Promise<number> {
   const over = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     // The results so far are printed, and the server ends in order.
@@ -91,4 +102,20 @@ async function soak({ minutes, json }: Options): Promise<number> {
     if (failures.length > 0) process.stdout.write(`${failures.length} failures.\n`);
   }
   return isGood ? 0 : 1;
+}
+
+function parseOptions(args: string[]) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      minutes: { type: "string", default: "30" },
+      json: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  });
+  const minutes = Number(values.minutes);
+  if (!(minutes >= 0.2 && minutes <= 10_080)) {
+    throw new UserError(`\`--minutes\` must be a number from 0.2 to 10080, not ${values.minutes}.`);
+  }
+  return { minutes, json: values.json, help: values.help };
 }
