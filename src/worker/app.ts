@@ -19,7 +19,6 @@ import { verbHandler } from "./http/verb-handler.ts";
 import * as ports from "./ports/port-traffic.ts";
 import { forwardPortRequest, portRequestOf } from "./ports/port-traffic.ts";
 import { create } from "./special/create.ts";
-import * as directory from "./special/directory.ts";
 import * as events from "./special/events.ts";
 import * as files from "./special/files.ts";
 import { health } from "./special/health.ts";
@@ -33,8 +32,8 @@ import * as tokens from "./special/tokens.ts";
 const special = {
   health,
   createSandbox: create,
-  listSandboxes: directory.list,
-  countSandboxes: directory.count,
+  listSandboxes: events.list,
+  countSandboxes: events.count,
   listTenantEvents: events.ofTenant,
   listEvents: events.ofSandbox,
   acquireLease: lease.acquire,

@@ -90,12 +90,16 @@ function checkType(headers: Headers, expected: string, isRequired: boolean): voi
       hint: `Send \`Content-Type: ${expected}\`.`,
     });
   }
+  refuseCompressed(headers);
+}
+
+/** The bytes of files would be written as they are. */
+export function refuseCompressed(headers: Headers): void {
   const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
-  if (encoding !== "identity") {
-    throw new BerthError("unsupported_type", "The body must not be compressed.", {
-      hint: "Leave out `Content-Encoding`.",
-    });
-  }
+  if (encoding === "identity") return;
+  throw new BerthError("unsupported_type", "The body must not be compressed.", {
+    hint: "Leave out `Content-Encoding`.",
+  });
 }
 
 async function withTimeout<T>(reading: Promise<T>): Promise<T> {
@@ -158,26 +162,29 @@ function parseJson(text: string): unknown {
 
 /** A schema passes the list of all issues as arguments, and too many of them overflow the stack. */
 function boundMembers(root: unknown): void {
-  const open: [value: unknown, field: string][] = [[root, "body"]];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const [value, field] = next;
-    if (typeof value !== "object" || value === null) continue;
-    const members = Object.entries(value);
-    if (members.length > limits.bodyMembersMax) {
+  for (const [value, field] of objectsIn(root)) {
+    if (Object.keys(value).length > limits.bodyMembersMax) {
       throw invalidField(field, `must have at most ${limits.bodyMembersMax} members`);
     }
-    for (const [name, inner] of members) open.push([inner, field === "body" ? name : field]);
   }
 }
 
 function hasProtoKey(root: unknown): boolean {
-  const open: unknown[] = [root];
-  for (let value = open.pop(); value !== undefined; value = open.pop()) {
-    if (typeof value !== "object" || value === null) continue;
-    if (Object.hasOwn(value, "__proto__")) return true;
-    for (const inner of Object.values(value)) open.push(inner ?? "");
-  }
+  for (const [value] of objectsIn(root)) if (Object.hasOwn(value, "__proto__")) return true;
   return false;
+}
+
+/** All objects and lists of a body, each with the field of the body that holds it. */
+function* objectsIn(root: unknown): Generator<[value: object, field: string]> {
+  const open: [value: unknown, field: string][] = [[root, "body"]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [value, field] = next;
+    if (typeof value !== "object" || value === null) continue;
+    yield [value, field];
+    for (const [name, inner] of Object.entries(value)) {
+      open.push([inner, field === "body" ? name : field]);
+    }
+  }
 }
 
 function bodyTimeout(): BerthError {

@@ -1,6 +1,8 @@
-/** HTTP handlers of the events of one sandbox and of a tenant: a page as JSON, or a stream of server-sent events. */
+/** HTTP handlers of the Directory, and of events: a page as JSON, or a stream of server-sent events. */
+
 import type { Context } from "hono";
 import type { Result } from "../../objects/shared/result.ts";
+import { sandboxesQuerySchema } from "../../protocol/directory.ts";
 import { type EventsQuery, eventsQuerySchema } from "../../protocol/event.ts";
 import type { ApiEnv, Handler } from "../http/context.ts";
 import { directoryObject, sandboxCalls, unwrap } from "../http/objects.ts";
@@ -39,3 +41,13 @@ async function events(c: Context<ApiEnv>, source: EventSource): Promise<Response
     headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
   });
 }
+
+export const list: Handler = async (c) => {
+  const metadata = c.req.queries("metadata");
+  const fields = { ...c.req.query(), ...(metadata === undefined ? {} : { metadata }) };
+  const query = validate(sandboxesQuerySchema, fields);
+  return c.json(unwrap(await directoryObject(c.env, c.get("caller")).list(c.get("caller"), query)));
+};
+
+export const count: Handler = async (c) =>
+  c.json(unwrap(await directoryObject(c.env, c.get("caller")).counts()));

@@ -16,7 +16,7 @@ import {
   writeTransferCall,
 } from "../../protocol/internal/transfer-call.ts";
 import { limits } from "../../protocol/limits.ts";
-import { tooLarge } from "../http/body.ts";
+import { refuseCompressed, tooLarge } from "../http/body.ts";
 import type { ApiContext, Handler } from "../http/context.ts";
 import { gatedCaller } from "../http/headers.ts";
 import { type SandboxStub, sandboxObject } from "../http/objects.ts";
@@ -103,12 +103,7 @@ function checkBytes(headers: Headers): void {
       hint: "With curl: `-T <file>` or `--data-binary @<file>`.",
     });
   }
-  const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
-  if (encoding !== "identity") {
-    throw new BerthError("unsupported_type", "The body must not be compressed.", {
-      hint: "Leave out `Content-Encoding`: the bytes are written as they are.",
-    });
-  }
+  refuseCompressed(headers);
 }
 
 /**

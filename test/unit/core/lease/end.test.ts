@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { LossReason } from "../../../../src/core/lease/lease.ts";
 import { limits } from "../../../../src/protocol/limits.ts";
-import { LeaseHarness, second } from "./harness.ts";
+import { heldByAnn, LeaseHarness, second } from "./harness.ts";
 
 /** Ann has lost the lease while Bob waits for it. */
 function draining(reason: LossReason = "broken"): {
@@ -9,8 +9,7 @@ function draining(reason: LossReason = "broken"): {
   ann: string;
   fence: number;
 } {
-  const harness = new LeaseHarness();
-  const ann = harness.held("ann");
+  const { harness, ann } = heldByAnn();
   harness.acquire("bob");
   expect(harness.step({ type: "take", reason })).toBe("done");
   expect(harness.state).toBe("draining");
@@ -19,8 +18,7 @@ function draining(reason: LossReason = "broken"): {
 
 describe("release", () => {
   it("[Q13] frees the lease at once and without a drain, and can be repeated", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann");
+    const { harness, ann } = heldByAnn();
     expect(harness.release(ann)).toBe("released");
     expect(harness.state).toBe("free");
     expect(harness.release(ann)).toBe("released");
@@ -28,8 +26,7 @@ describe("release", () => {
   });
 
   it("[Q13] a repeated release does not affect the next holder", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann");
+    const { harness, ann } = heldByAnn();
     harness.release(ann);
     const bob = harness.held("bob");
     expect(harness.release(ann)).toBe("released");
@@ -44,8 +41,7 @@ describe("release", () => {
   });
 
   it("[Q14] is refused while calls of the lease run, and says how many", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann");
+    const { harness, ann } = heldByAnn();
     harness.inFlight = { others: 0, own: 2 };
     expect(harness.release(ann)).toBe("lease_busy");
     expect(harness.refused?.facts).toEqual({ running: 2 });
@@ -53,8 +49,7 @@ describe("release", () => {
   });
 
   it("[Q14] with force it drains what runs before anybody else gets the lease", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann");
+    const { harness, ann } = heldByAnn();
     const { fence } = harness.lease;
     harness.acquire("bob");
     harness.inFlight = { others: 0, own: 1 };
@@ -64,8 +59,7 @@ describe("release", () => {
   });
 
   it("[Q13] with force it can be repeated, during the drain and afterwards", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann");
+    const { harness, ann } = heldByAnn();
     harness.inFlight = { others: 0, own: 1 };
     expect(harness.release(ann, true)).toBe("draining");
     harness.inFlight = { others: 1, own: 0 };
@@ -149,8 +143,7 @@ describe("a lease that is lost", () => {
   });
 
   it("[Q16] an unexpected confirmation changes nothing", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann");
+    const { harness, ann } = heldByAnn();
     harness.step({ type: "drained", fence: 99 });
     expect(harness.grant.token).toBe(ann);
   });
@@ -221,8 +214,7 @@ describe("the fence", () => {
   });
 
   it("[Q19] a restart of the object leaves the lease to its holder", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann");
+    const { harness, ann } = heldByAnn();
     harness.step({ type: "instance" });
     expect(harness.lease.fence).toBe(2);
     expect(harness.check(ann)).toBe("passes");
@@ -241,8 +233,7 @@ describe("the fence", () => {
   });
 
   it("[Q11] a restarted object ends nothing before it knows what runs", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann", { ttlMs: second });
+    const { harness, ann } = heldByAnn({ ttlMs: second });
     harness.after(2 * second).step({ type: "instance" });
     expect(harness.grant.token).toBe(ann);
     harness.inFlight = { others: 0, own: 1 };
@@ -252,8 +243,7 @@ describe("the fence", () => {
   });
 
   it("[Q22] the end of the sandbox ends the lease and the queue, and the holder gets the reason", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann");
+    const { harness, ann } = heldByAnn();
     harness.acquire("bob");
     expect(harness.step({ type: "destroyed" })).toBe("done");
     expect(harness.lease).toMatchObject({ state: { name: "free" }, waiters: [] });

@@ -104,6 +104,12 @@ export class LeaseHarness {
   }
 }
 
+/** Ann holds the lease with this token. */
+export function heldByAnn(options: AcquireOptions = {}): { harness: LeaseHarness; ann: string } {
+  const harness = new LeaseHarness();
+  return { harness, ann: harness.held("ann", options) };
+}
+
 export function inWords(reply: LeaseReply): string {
   if ("granted" in reply) return "granted";
   if ("queued" in reply) return `queued ${reply.queued.position}`;

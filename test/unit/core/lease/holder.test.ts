@@ -1,12 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { applyTimeouts } from "../../../../src/core/lease/step.ts";
 import { limits } from "../../../../src/protocol/limits.ts";
-import { LeaseHarness, minute, second } from "./harness.ts";
+import { heldByAnn, LeaseHarness, minute, second } from "./harness.ts";
 
 /** Bob got the lease after waiting for it. */
 function afterWaiting(): { harness: LeaseHarness; bob: string } {
-  const harness = new LeaseHarness();
-  const ann = harness.held("ann");
+  const { harness, ann } = heldByAnn();
   harness.acquire("bob");
   harness.release(ann);
   return { harness, bob: harness.held("bob") };
@@ -14,16 +13,14 @@ function afterWaiting(): { harness: LeaseHarness; bob: string } {
 
 describe("a lost response", () => {
   it("[Q5] the ticket of the holder gives the same lease with the same token", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann");
+    const { harness, ann } = heldByAnn();
     const { fence } = harness.grant;
     expect(harness.after(second).acquire("ann")).toBe("granted");
     expect(harness.grant).toMatchObject({ token: ann, fence });
   });
 
   it("[Q6] ticket and token of an ended lease get the reason of its end, for ten minutes", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann");
+    const { harness, ann } = heldByAnn();
     harness.release(ann);
     harness.after(limits.leaseEndedMs - 1);
     expect(harness.acquire("ann")).toBe("lease_lost released");
@@ -85,8 +82,7 @@ describe("a lease that was waited for", () => {
   });
 
   it("[Q9] ends by its own short ttl before that", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann");
+    const { harness, ann } = heldByAnn();
     harness.acquire("bob", { ttlMs: second });
     harness.release(ann);
     const bob = harness.held("bob");
@@ -96,8 +92,7 @@ describe("a lease that was waited for", () => {
 
 describe("holding", () => {
   it("[Q10] a renewal extends the lease by a whole ttl, and keeps token and fence", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann", { ttlMs: 10 * second });
+    const { harness, ann } = heldByAnn({ ttlMs: 10 * second });
     const before = harness.grant;
     expect(harness.after(9 * second).renew(ann)).toBe("granted");
     expect(harness.leftMs).toBe(10 * second);
@@ -105,8 +100,7 @@ describe("holding", () => {
   });
 
   it("[Q10] a renewal may name another ttl, longer or shorter, which then stays", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann", { ttlMs: minute });
+    const { harness, ann } = heldByAnn({ ttlMs: minute });
     expect(harness.renew(ann, 5 * second)).toBe("granted");
     expect(harness.leftMs).toBe(5 * second);
     expect(harness.after(4 * second).renew(ann)).toBe("granted");
@@ -114,8 +108,7 @@ describe("holding", () => {
   });
 
   it("[Q10] a lease that has ended cannot be renewed, neither by token nor by use", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann");
+    const { harness, ann } = heldByAnn();
     harness.after(30 * second);
     expect(harness.renew(ann, minute)).toBe("lease_lost expired");
     expect(harness.used(ann)).toBe("lease_lost expired");
@@ -123,8 +116,7 @@ describe("holding", () => {
   });
 
   it("[Q11] a running call of the holder keeps the lease alive beyond its end", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann", { ttlMs: second });
+    const { harness, ann } = heldByAnn({ ttlMs: second });
     harness.used(ann);
     harness.inFlight = { others: 0, own: 1 };
     expect(harness.deadline).toBeUndefined();
@@ -134,8 +126,7 @@ describe("holding", () => {
   });
 
   it("[Q11] the end of that call extends the lease by a whole ttl", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann", { ttlMs: 5 * second });
+    const { harness, ann } = heldByAnn({ ttlMs: 5 * second });
     harness.inFlight = { others: 0, own: 1 };
     expect(harness.after(minute).used(ann)).toBe("granted");
     harness.inFlight = { others: 0, own: 0 };
@@ -145,16 +136,14 @@ describe("holding", () => {
   });
 
   it("[Q11] a call never shortens what is left, not even after a step of the clock backwards", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann", { ttlMs: 5 * second });
+    const { harness, ann } = heldByAnn({ ttlMs: 5 * second });
     harness.after(-second);
     expect(harness.used(ann)).toBe("granted");
     expect(harness.leftMs).toBe(6 * second);
   });
 
   it("[Q12] a lease ends at its time, not before, and exactly once", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann", { ttlMs: 5 * second });
+    const { harness, ann } = heldByAnn({ ttlMs: 5 * second });
     harness.after(5 * second - 1).tick();
     expect(harness.check(ann)).toBe("passes");
     harness.after(1).tick();
@@ -166,8 +155,7 @@ describe("holding", () => {
   });
 
   it("[Q12] applying timeouts twice changes nothing", () => {
-    const harness = new LeaseHarness();
-    harness.held("ann");
+    const { harness } = heldByAnn();
     harness.acquire("bob");
     harness.after(31 * second).tick();
     expect(applyTimeouts(harness.lease, harness.now, harness.inFlight)).toBe(harness.lease);

@@ -3,7 +3,7 @@ import { waitTimeoutError } from "../../../../src/core/lease/refusals.ts";
 import { viewGrant, viewLease } from "../../../../src/core/lease/view.ts";
 import { leaseSchema, leaseStateSchema } from "../../../../src/protocol/lease.ts";
 import { limits } from "../../../../src/protocol/limits.ts";
-import { LeaseHarness, second } from "./harness.ts";
+import { heldByAnn, LeaseHarness, second } from "./harness.ts";
 
 describe("the deadline of a lease", () => {
   it("[Q20] a free lease that nobody waits for has no deadline", () => {
@@ -11,8 +11,7 @@ describe("the deadline of a lease", () => {
   });
 
   it("[Q20] every other state has the earliest of its limits, with the reason", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann", { ttlMs: 20 * second });
+    const { harness, ann } = heldByAnn({ ttlMs: 20 * second });
     expect(harness.deadline).toEqual({ at: harness.now + 20 * second, why: "lease expiry" });
 
     harness.acquire("bob", { queueMs: 5 * second });
@@ -45,8 +44,7 @@ describe("the deadline of a lease", () => {
   });
 
   it("[Q20] polling of the first waiter is no deadline during its offer, polling of the others is", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann");
+    const { harness, ann } = heldByAnn();
     harness.acquire("bob");
     harness.after(5 * second).acquire("cid");
     harness.after(20 * second).release(ann);
@@ -60,8 +58,7 @@ describe("the deadline of a lease", () => {
 
 describe("errors and views of a lease", () => {
   it("[Q21] a refusal names the holder, since when, until when and how many wait", () => {
-    const harness = new LeaseHarness();
-    harness.held("ann", { holder: "Ann" });
+    const { harness } = heldByAnn({ holder: "Ann" });
     harness.acquire("bob");
     expect(harness.check()).toBe("lease_held");
     expect(harness.refused).toMatchObject({
@@ -77,8 +74,7 @@ describe("errors and views of a lease", () => {
   });
 
   it("[Q21] during a drain the refusal names the loser and the next waiter", () => {
-    const harness = new LeaseHarness();
-    harness.held("ann");
+    const { harness } = heldByAnn();
     harness.acquire("bob");
     harness.step({ type: "take", reason: "broken" });
     expect(harness.acquire("cid", { queueMs: 0 })).toBe("lease_pending");
@@ -90,8 +86,7 @@ describe("errors and views of a lease", () => {
   });
 
   it("[Q21] a waiter that times out learns who has the lease", () => {
-    const harness = new LeaseHarness();
-    harness.held("ann");
+    const { harness } = heldByAnn();
     expect(waitTimeoutError(harness.lease)).toMatchObject({
       code: "lease_wait_timeout",
       facts: { holder: "ann", waiting: 0 },
@@ -124,8 +119,7 @@ describe("errors and views of a lease", () => {
   });
 
   it("[Q21] a long queue shows its first waiters and the count of all", () => {
-    const harness = new LeaseHarness();
-    harness.held("ann");
+    const { harness } = heldByAnn();
     for (let n = 0; n < 150; n += 1) harness.acquire(`ticket ${n}`);
     const { waiters, waiterCount } = viewLease(harness.lease, harness.now);
     expect(waiters.map(({ holder }) => holder)).toEqual(

@@ -1,14 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { LossReason } from "../../../../src/core/lease/lease.ts";
 import { limits } from "../../../../src/protocol/limits.ts";
-import { LeaseHarness, minute, second } from "./harness.ts";
+import { heldByAnn, LeaseHarness, minute, second } from "./harness.ts";
 
 const day = 24 * 60 * minute;
 
 /** Ann has pinned the lease, and Bob waits for it. */
 function pinned(): { harness: LeaseHarness; ann: string } {
-  const harness = new LeaseHarness();
-  const ann = harness.held("ann");
+  const { harness, ann } = heldByAnn();
   const until = harness.now + 30 * minute;
   expect(harness.step({ type: "pin", token: ann, until })).toBe("granted");
   harness.acquire("bob", { queueMs: 60 * minute });
@@ -31,8 +30,7 @@ describe("a pinned lease", () => {
   });
 
   it("[PL53] a lease that was granted to a waiter can be pinned in time and need not be used then", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann");
+    const { harness, ann } = heldByAnn();
     harness.acquire("bob");
     harness.release(ann);
     const bob = harness.held("bob");

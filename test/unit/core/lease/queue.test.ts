@@ -1,11 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../../src/protocol/limits.ts";
-import { LeaseHarness, minute, second } from "./harness.ts";
+import { heldByAnn, LeaseHarness, minute, second } from "./harness.ts";
 
 /** Ann holds the lease, and the others wait in this order. */
 function behindAnn(...names: string[]): { harness: LeaseHarness; ann: string } {
-  const harness = new LeaseHarness();
-  const ann = harness.held("ann");
+  const { harness, ann } = heldByAnn();
   names.forEach((name, n) => {
     expect(harness.acquire(name)).toBe(`queued ${n}`);
   });
@@ -127,8 +126,7 @@ describe("waiting", () => {
   });
 
   it("[Q5] a waiter gets the lease with the options of its first call", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann");
+    const { harness, ann } = heldByAnn();
     harness.acquire("bob", { holder: "Bob", ttlMs: 7 * second });
     harness.release(ann);
     expect(harness.acquire("bob", { holder: "Else", ttlMs: minute })).toBe("granted");
@@ -156,8 +154,7 @@ describe("waiting", () => {
   });
 
   it("[Q7] during its offer only that limit applies to the first waiter", () => {
-    const harness = new LeaseHarness();
-    const ann = harness.held("ann");
+    const { harness, ann } = heldByAnn();
     harness.acquire("bob", { queueMs: 29 * second });
     harness.after(28 * second);
     harness.release(ann);

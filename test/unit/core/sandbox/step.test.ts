@@ -54,12 +54,16 @@ function having(record: SandboxRecord, ...events: SandboxEvent[]): SandboxRecord
 const up: SandboxEvent = { type: "started", startId: "start1", life: life(1) };
 const lost: SandboxEvent = { type: "lost", incarnation: "start1.life", reason: "container_lost" };
 const destroy: SandboxEvent = { type: "destroy", reason: "requested" };
+const tick = { type: "deadline", busy: false, save: false } as const;
+const wake = (n: number): SandboxEvent => ({ type: "wake", start: start(n) });
+const startAs = (n: number): SandboxEvent => ({ type: "start", start: start(n) });
+const paused: SandboxEvent = { type: "paused", incarnation: "start1.life" };
 
 describe("the transitions of a sandbox", () => {
   it("[S1] a created sandbox requires a start until it has a container", () => {
     expect(created.state.name).toBe("starting");
-    expect(pendingEffect(created, 1_000)).toEqual({ type: "start", start: start(1) });
-    expect(pendingEffect(created, 9_000)).toEqual({ type: "start", start: start(1) });
+    expect(pendingEffect(created, 1_000)).toEqual(startAs(1));
+    expect(pendingEffect(created, 9_000)).toEqual(startAs(1));
   });
 
   it("[S3] an event of an earlier start or incarnation changes nothing", () => {
@@ -69,9 +73,9 @@ describe("the transitions of a sandbox", () => {
       { type: "started", startId: "start0", life: life(0) },
       { type: "start_failed", startId: "start1", reason: "start_refused" },
       { type: "lost", incarnation: "start0.life", reason: "container_lost" },
-      { type: "wake", start: start(2) },
+      wake(2),
       { type: "destroyed" },
-      { type: "deadline", busy: false, save: false },
+      tick,
     ];
     for (const event of late) expect(stepSandbox(running, event, 9_000), event.type).toBe(running);
   });
@@ -79,7 +83,7 @@ describe("the transitions of a sandbox", () => {
   it("[S30] the third lack of memory in ten minutes ends the restarts, and an older one does not count", () => {
     const ends = (...at: number[]) =>
       at.reduce((record, now) => {
-        const restarted = stepSandbox(record, { type: "start", start: start(1) }, now);
+        const restarted = stepSandbox(record, startAs(1), now);
         const running = stepSandbox(restarted, { ...up }, now);
         return stepSandbox(running, { ...lost, reason: "out_of_memory" }, now);
       }, created);
@@ -102,7 +106,7 @@ describe("the transitions of a sandbox", () => {
   it("[S5] destroyed is final, and forgotten after seven days", () => {
     const destroyed = having(created, destroy, { type: "destroyed" });
     expect(destroyed.state).toMatchObject({ name: "destroyed", reason: "requested", since: 3_000 });
-    for (const event of [up, lost, destroy, { type: "wake", start: start(2) } as const]) {
+    for (const event of [up, lost, destroy, wake(2)]) {
       expect(stepSandbox(destroyed, event, 9_000)).toBe(destroyed);
     }
     const end = 3_000 + limits.tombstoneMs;
@@ -115,13 +119,9 @@ describe("the transitions of a sandbox", () => {
     let record = having(created, up);
     for (let n = 2; n <= 4; n++) {
       const incarnation = `start${n - 1}.life`;
-      record = stepSandbox(
-        record,
-        { type: "lost", incarnation, reason: "container_lost" },
-        n * 10_000,
-      );
+      record = stepSandbox(record, { ...lost, incarnation }, n * 10_000);
       expect(admitCall(record, true)).toEqual({ wake: true });
-      record = stepSandbox(record, { type: "wake", start: start(n) }, n * 10_000);
+      record = stepSandbox(record, wake(n), n * 10_000);
       expect(record.state).toMatchObject({ name: "starting", start: start(n) });
       record = stepSandbox(
         record,
@@ -129,34 +129,18 @@ describe("the transitions of a sandbox", () => {
         n * 10_000,
       );
     }
-    record = stepSandbox(
-      record,
-      { type: "lost", incarnation: "start4.life", reason: "container_lost" },
-      50_000,
-    );
-    const tooOften = stepSandbox(record, { type: "wake", start: start(5) }, 50_000);
+    record = stepSandbox(record, { ...lost, incarnation: "start4.life" }, 50_000);
+    const tooOften = stepSandbox(record, wake(5), 50_000);
     expect(tooOften.state).toMatchObject({ name: "failed", reason: "restarted_too_often" });
     expect(admitCall(tooOften, true)).toMatchObject({ refuse: { code: "start_failed" } });
-    const later = stepSandbox(
-      record,
-      { type: "wake", start: start(5) },
-      50_000 + limits.restartsWindowMs,
-    );
+    const later = stepSandbox(record, wake(5), 50_000 + limits.restartsWindowMs);
     expect(later.state.name).toBe("starting");
   });
 
   it("[S7] a start that never succeeds fails at its limit and is not repeated", () => {
-    const looked = stepSandbox(
-      created,
-      { type: "deadline", busy: false, save: false },
-      1_000 + limits.startProbeMs,
-    );
+    const looked = stepSandbox(created, tick, 1_000 + limits.startProbeMs);
     expect(looked.state).toMatchObject({ name: "starting", start: start(1) });
-    const late = stepSandbox(
-      looked,
-      { type: "deadline", busy: false, save: false },
-      1_000 + limits.startTimeoutMs,
-    );
+    const late = stepSandbox(looked, tick, 1_000 + limits.startTimeoutMs);
     expect(late.state).toMatchObject({ reason: "start_timed_out", restartable: false });
     expect(admitCall(late, true)).toMatchObject({ refuse: { code: "start_failed" } });
   });
@@ -166,10 +150,8 @@ describe("the transitions of a sandbox", () => {
     const pauses: number[] = [];
     for (let n = 0; n < 10; n++) {
       const dueAt = sandboxDeadline(record)?.at ?? 0;
-      expect(stepSandbox(record, { type: "deadline", busy: false, save: false }, dueAt - 1)).toBe(
-        record,
-      );
-      record = stepSandbox(record, { type: "deadline", busy: false, save: false }, dueAt);
+      expect(stepSandbox(record, tick, dueAt - 1)).toBe(record);
+      record = stepSandbox(record, tick, dueAt);
       pauses.push((sandboxDeadline(record)?.at ?? 0) - dueAt);
       expect(pendingEffect(record, dueAt)).toEqual({ type: "destroy" });
     }
@@ -201,7 +183,7 @@ describe("the transitions of a sandbox", () => {
       fc.boolean().map((busy) => ({ type: "deadline" as const, busy, save: !busy })),
       fc.constant(destroy),
       fc.constant({ type: "destroyed" as const }),
-      fc.constant({ type: "deadline" as const, busy: false, save: false }),
+      fc.constant(tick),
     );
     const seen = new Set<SandboxState["name"]>();
     fc.assert(
@@ -238,26 +220,18 @@ describe("the transitions of a sandbox", () => {
     expect(stepSandbox(pausing, { type: "pause", reason: "again", save: false }, 9_500)).toBe(
       pausing,
     );
-    const paused = stepSandbox(pausing, { type: "paused", incarnation: "start1.life" }, 10_000);
-    expect(paused.state).toMatchObject({ name: "paused", reason: "requested" });
-    expect(admitCall(paused, true)).toEqual({ wake: true });
-    expect(admitCall(paused, false)).toMatchObject({ refuse: { code: "not_running" } });
-    expect(stepSandbox(paused, { type: "wake", start: start(2) }, 11_000).state.name).toBe(
-      "starting",
-    );
-    const wanted = stepSandbox(pausing, { type: "start", start: start(3) }, 9_600);
+    const stopped = stepSandbox(pausing, paused, 10_000);
+    expect(stopped.state).toMatchObject({ name: "paused", reason: "requested" });
+    expect(admitCall(stopped, true)).toEqual({ wake: true });
+    expect(admitCall(stopped, false)).toMatchObject({ refuse: { code: "not_running" } });
+    expect(stepSandbox(stopped, wake(2), 11_000).state.name).toBe("starting");
+    const wanted = stepSandbox(pausing, startAs(3), 9_600);
     expect(admitCall(wanted, true)).toEqual({ wait: true });
-    expect(
-      stepSandbox(wanted, { type: "paused", incarnation: "start1.life" }, 10_000).state,
-    ).toMatchObject({
+    expect(stepSandbox(wanted, paused, 10_000).state).toMatchObject({
       name: "starting",
       start: start(3),
     });
-    const stuck = stepSandbox(
-      pausing,
-      { type: "deadline", busy: false, save: false },
-      9_000 + limits.pauseTimeoutMs,
-    );
+    const stuck = stepSandbox(pausing, tick, 9_000 + limits.pauseTimeoutMs);
     expect(stuck.state).toMatchObject({ name: "failed", restartable: true });
   });
 
@@ -266,16 +240,13 @@ describe("the transitions of a sandbox", () => {
     expect(asleep.state.name).toBe("paused");
     expect(pendingEffect(asleep, 1_000)).toBeUndefined();
     expect(admitCall(asleep, true)).toMatchObject({ refuse: { code: "not_running" } });
-    expect(stepSandbox(asleep, { type: "wake", start: start(1) }, 2_000)).toBe(asleep);
-    expect(stepSandbox(asleep, { type: "start", start: start(1) }, 2_000).state.name).toBe(
-      "starting",
-    );
+    expect(stepSandbox(asleep, wake(1), 2_000)).toBe(asleep);
+    expect(stepSandbox(asleep, startAs(1), 2_000).state.name).toBe("starting");
   });
 
   it("[S16] does what `onIdle` says when it is idle, and only then", () => {
     const idleAt = (record: SandboxRecord) => sandboxDeadline(record)?.at ?? 0;
     const running = having(created, up);
-    const tick = { type: "deadline", busy: false, save: false } as const;
     expect(idleAt(running)).toBe(2_000 + spec.idleTimeoutMs);
     expect(stepSandbox(running, tick, idleAt(running) - 1)).toBe(running);
     expect(stepSandbox(running, tick, idleAt(running)).state).toMatchObject({
