@@ -7,17 +7,17 @@ import {
   readPutQuery,
   readRemoveQuery,
   readWatchQuery,
-} from "../../container/agent/files/query.ts";
-import { readLogsQuery, readStdinQuery } from "../../container/agent/processes/query.ts";
-import { type Query, writeQuery } from "../../src/objects/sandbox/agent/agent-client.ts";
+} from "../../../container/agent/files/query.ts";
+import { readLogsQuery, readStdinQuery } from "../../../container/agent/processes/query.ts";
+import { type Query, writeQuery } from "../../../src/objects/sandbox/agent/agent-client.ts";
 import {
   fileQuerySchema,
   listQuerySchema,
   putQuerySchema,
   removeQuerySchema,
   watchQuerySchema,
-} from "../../src/protocol/file.ts";
-import { logsQuerySchema, stdinQuerySchema } from "../../src/protocol/process.ts";
+} from "../../../src/protocol/file.ts";
+import { logsQuerySchema, stdinQuerySchema } from "../../../src/protocol/process.ts";
 
 type Case = [z.ZodType, (query: URLSearchParams) => unknown, Record<string, string>[]];
 
