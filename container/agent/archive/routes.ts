@@ -45,7 +45,7 @@ function nameOf({ shown }: Target): string {
   return name === "" || name === ".." ? "archive" : name;
 }
 
-/** See src/protocol/archive.ts, which the agent does not bundle. */
+/** See src/protocol/file.ts, which the agent does not bundle. */
 const archiveTypes: Record<string, Compression> = {
   "application/x-tar": "none",
   "application/gzip": "gzip",

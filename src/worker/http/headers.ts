@@ -3,22 +3,25 @@ import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import type { GatedCaller } from "../../objects/sandbox/lease/gated-admission.ts";
 import { idempotencyHeader, idempotencyKeySchema } from "../../protocol/fields/id.ts";
-import { flagSchema, queryNumber } from "../../protocol/fields/scalar.ts";
+import { flagSchema, queryNumber, wholeNumber } from "../../protocol/fields/scalar.ts";
 import { leaseHeader, waitHeader } from "../../protocol/lease.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { CallParts } from "../../protocol/verbs/arguments.ts";
 import type { ApiEnv } from "./context.ts";
 import { invalidField, validateField } from "./validate.ts";
 
-const waitSchema = queryNumber(0, limits.waitMaxMs).optional();
+const waitText = queryNumber(0, limits.waitMaxMs).optional();
+const waitNumber = wholeNumber(0, limits.waitMaxMs).optional();
+const wakeFlag = flagSchema.default(true);
+const optionalKey = idempotencyKeySchema.optional();
 
 /** For a gated call: its lease or how long it may wait for one, and whether it may start a container. */
 export function gatedCaller(c: Context<ApiEnv>): GatedCaller {
   const { token } = c.get("caller");
   return {
     token: c.req.header(leaseHeader) === undefined ? undefined : leaseToken(c),
-    waitMs: validateField("Berth-Wait-Ms", waitSchema, c.req.header(waitHeader)),
-    mayWake: validateField("wake", flagSchema.default(true), c.req.query("wake")),
+    waitMs: validateField("Berth-Wait-Ms", waitText, c.req.header(waitHeader)),
+    mayWake: validateField("wake", wakeFlag, c.req.query("wake")),
     ...(token === undefined ? {} : { generation: token.generation }),
   };
 }
@@ -28,7 +31,7 @@ export function idempotentCaller(c: Context<ApiEnv>): GatedCaller {
 }
 
 export function idempotencyKey(text: string | undefined): string | undefined {
-  return validateField("Idempotency-Key", idempotencyKeySchema.optional(), text);
+  return validateField("Idempotency-Key", optionalKey, text);
 }
 
 export function leaseToken(c: Context<ApiEnv>): string {
@@ -48,7 +51,7 @@ export function ifMatch(c: Context<ApiEnv>): number | undefined {
 
 /** The options of a gated RPC method: what REST reads from headers. They can have any type. */
 export function gatedOptions({ lease, waitMs, wake }: CallParts["headers"]): GatedCaller {
-  const wait = validateField("waitMs", waitSchema, waitMs);
+  const wait = validateField("waitMs", waitNumber, waitMs);
   return { token: lease, waitMs: wait, mayWake: wake ?? true };
 }
 
