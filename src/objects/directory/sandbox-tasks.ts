@@ -1,6 +1,6 @@
 /** Calls sandboxes for the Directory. A stored task is repeated until it is done, by a waiting call or the alarm. */
 import type { Report } from "../../protocol/directory.ts";
-import { asBerthError, BerthError } from "../../protocol/errors.ts";
+import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { LeaseClaim, NewSandbox, Successor } from "../sandbox/lifecycle/lifecycle.ts";
 import { BackgroundTasks } from "../shared/background.ts";
@@ -10,8 +10,8 @@ import {
   type ErrorValue,
   messageOf,
   type Result,
-  refusedResult,
   toBerthError,
+  toResult,
 } from "../shared/result.ts";
 import { withTimeout } from "../shared/timeout.ts";
 import { staleSandboxes } from "./list.ts";
@@ -126,17 +126,12 @@ export class SandboxTasks {
   ): Promise<ErrorValue | undefined> {
     if (replaces === null) return undefined;
     if (toKnownSandbox(rowOf(this.#host, replaces))?.isEnding !== false) return undefined;
-    try {
-      const giveWay = this.#sandboxOf(replaces).giveWay({ network: spec.network }, claim);
-      const result = await this.#withTimeout(giveWay);
-      if (result !== undefined && "refused" in result) return result.refused;
-      if (result === undefined) deleteSandbox(this.#host, replaces);
-      else this.#listener.applyReport(result.ok);
-    } catch (error) {
-      const known = asBerthError(error);
-      if (known === undefined) throw error;
-      return refusedResult(known).refused;
-    }
+    const giveWay = this.#sandboxOf(replaces).giveWay({ network: spec.network }, claim);
+    const given = await toResult(() => this.#withTimeout(giveWay));
+    const result = "ok" in given ? given.ok : given;
+    if (result === undefined) deleteSandbox(this.#host, replaces);
+    else if ("refused" in result) return result.refused;
+    else this.#listener.applyReport(result.ok);
     // On disk before the successor is created: after a crash in between, the next call for the scope replaces the ended one.
     await this.#host.flush();
     return undefined;

@@ -1,8 +1,8 @@
 /** The rows of runs. A run, its parts and its idempotency key are deleted together. */
 import type { Run, RunPart } from "../../core/plan/record.ts";
-import { commitView, headView, type RunHead } from "../../core/plan/view.ts";
+import { headView, type RunHead } from "../../core/plan/view.ts";
 import { limits } from "../../protocol/limits.ts";
-import type { Commit, CommitsPage } from "../../protocol/plan.ts";
+import type { CommitsPage } from "../../protocol/plan.ts";
 import type { ObjectHost } from "../shared/host.ts";
 
 type RunRow = { n: number; head: string };
@@ -20,11 +20,6 @@ export function loadLastRun(host: ObjectHost): Run | null {
 
 export function loadRun(host: ObjectHost, n: number): Run | null {
   return withParts(host, host.sql<RunRow>("SELECT n, head FROM run WHERE n = ?", n)[0]);
-}
-
-export function loadCommit(host: ObjectHost, n: number): Commit | undefined {
-  const run = loadRun(host, n);
-  return run === null ? undefined : commitView(run);
 }
 
 /** Newest first. */

@@ -6,7 +6,7 @@ import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Commit } from "../../protocol/plan.ts";
 import type { PlanActor } from "./actor.ts";
-import { loadCommit, loadRun, loadRunOfKey, saveKey } from "./history.ts";
+import { loadRun, loadRunOfKey, saveKey } from "./history.ts";
 
 export type RunCall = RunOptions & {
   key: string | undefined;
@@ -18,7 +18,10 @@ export async function commitOrRollBack(actor: PlanActor, call: RunCall): Promise
   const n = await beginOrJoin(actor, call);
   await waitForEnd(actor, n, limits.planResponseMs);
   const run = loadRun(actor.host, n);
-  if (run === null) throw outcomeForgottenError();
+  // It was deleted because many others have ended since.
+  if (run === null) {
+    throw new BerthError("unavailable", "The result of the run is no longer stored.");
+  }
   const refused = refusalOf(run);
   if (refused !== undefined) throw refused;
   return commitView(run);
@@ -27,9 +30,9 @@ export async function commitOrRollBack(actor: PlanActor, call: RunCall): Promise
 /** Waits until the run has ended, at most `waitMs`. */
 export async function waitForCommit(actor: PlanActor, n: number, waitMs: number): Promise<Commit> {
   await waitForEnd(actor, n, waitMs);
-  const run = loadCommit(actor.host, n);
-  if (run === undefined) throw new BerthError("not_found", `The plan has no commit ${n}.`);
-  return run;
+  const run = loadRun(actor.host, n);
+  if (run === null) throw new BerthError("not_found", `The plan has no commit ${n}.`);
+  return commitView(run);
 }
 
 async function beginOrJoin(actor: PlanActor, call: RunCall): Promise<number> {
@@ -78,9 +81,4 @@ async function waitForEnd(actor: PlanActor, n: number, waitMs: number): Promise<
   while (actor.record?.run?.n === n) {
     if (!(await actor.waitForChange(end))) return;
   }
-}
-
-/** The run was deleted because many others have ended since. */
-function outcomeForgottenError(): BerthError {
-  return new BerthError("unavailable", "The result of the run is no longer stored.");
 }

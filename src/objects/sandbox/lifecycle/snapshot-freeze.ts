@@ -15,18 +15,15 @@ export class SnapshotFreeze {
     this.#host = host;
   }
 
-  /** Counts the container as frozen until the work settles. Returns the work. */
-  freezeDuring<T>(work: Promise<T>): Promise<T> {
-    const settled = work.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#freezes.add(settled);
-    void settled.then(() => {
-      this.#freezes.delete(settled);
+  /** Counts the container as frozen until the work settles. */
+  async freezeDuring<T>(work: Promise<T>): Promise<T> {
+    this.#freezes.add(work);
+    try {
+      return await work;
+    } finally {
+      this.#freezes.delete(work);
       this.#ends++;
-    });
-    return work;
+    }
   }
 
   /** A timer for agent timeouts: it starts again at the end of each freeze. */
@@ -50,7 +47,11 @@ export class SnapshotFreeze {
     const until = this.#host.clock() + limitMs;
     while (this.#freezes.size > 0) {
       try {
-        await withTimeout(this.#host, Promise.all(this.#freezes), until - this.#host.clock());
+        await withTimeout(
+          this.#host,
+          Promise.allSettled(this.#freezes),
+          until - this.#host.clock(),
+        );
       } catch {
         throw new BerthError("unavailable", "The files of the sandbox are being saved.", {
           hint: "Try again in a moment.",
