@@ -1,16 +1,15 @@
 /**
  * The methods of a sandbox over HTTP: one for each row of the table of verbs, derived from it, and those that a row
- * cannot describe (special.ts, files.ts).
+ * cannot describe (special.ts).
  */
 import type { DerivedMethod, SandboxApi } from "../protocol/api.ts";
 import { splitArguments } from "../protocol/verbs/arguments.ts";
 import { isSandboxMethod, type Schemas, type VerbRow } from "../protocol/verbs/row.ts";
 import { verbRows } from "../protocol/verbs/rows.ts";
-import { type ClientFileApi, fileMethods } from "./files.ts";
 import type { Cancellable } from "./http/cancellable.ts";
 import { openDownload } from "./http/download.ts";
 import { gatedRequest, type HttpClient, type HttpRequest, pathSegment } from "./http/request.ts";
-import { specialMethods } from "./special.ts";
+import { type ClientFileApi, specialMethods } from "./special.ts";
 
 export interface SandboxVerbs extends Omit<SandboxApi, keyof ClientFileApi>, ClientFileApi {}
 /** The methods of a sandbox, each with `CallOptions`. */
@@ -32,7 +31,6 @@ export function sandboxMethods(client: HttpClient, id: string): SandboxVerbs {
   return {
     ...(derived as Pick<SandboxApi, DerivedMethod>),
     ...specialMethods(client, id),
-    ...fileMethods(client, id),
   };
 }
 

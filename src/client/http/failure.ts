@@ -108,8 +108,6 @@ function findCause(thrown: unknown): { code?: string; syscall?: unknown } {
 
 /** For codes that this version does not know: the code that says as much as the status does. */
 function codeForStatus(status: number): ErrorCode {
-  if (status === 501) return "unsupported";
-  if (status >= 500) return "internal";
   const byStatus: Record<number, ErrorCode> = {
     401: "unauthenticated",
     403: "forbidden",
@@ -118,6 +116,7 @@ function codeForStatus(status: number): ErrorCode {
     410: "stale_handle",
     413: "too_large",
     429: "too_many",
+    501: "unsupported",
   };
-  return byStatus[status] ?? "bad_request";
+  return byStatus[status] ?? (status >= 500 ? "internal" : "bad_request");
 }
