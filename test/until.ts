@@ -1,6 +1,4 @@
-/**
- * Waits until something becomes true, by polling, with a limit that only a hang can reach.
- */
+/** Waits until something becomes true, by polling, with a limit that only a hang can reach. */
 import { setTimeout as pause } from "node:timers/promises";
 
 const pollMs = 20;

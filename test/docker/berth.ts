@@ -12,7 +12,7 @@ import { paths, root, tools } from "../../container/launch/paths.js";
 import { contractSizes } from "../contract/sizes.ts";
 import { otherKey } from "../system/api/contract-world.ts";
 import { alive, treeOf } from "../system/processes.ts";
-import { type Answer, cleanEnvironment, type Said, Server } from "../system/server.ts";
+import { type Answer, cleanEnvironment, type Output, Server } from "../system/server.ts";
 import { until } from "../until.ts";
 import { Docker } from "./docker.js";
 
@@ -81,25 +81,26 @@ export async function startBerth(
     ],
     { cwd: root, env: environment(folder), stdio: ["ignore", "pipe", "pipe"], detached: true },
   );
-  const said: Said = { stdout: "", stderr: "" };
-  child.stdout.on("data", (chunk) => (said.stdout += chunk));
-  child.stderr.on("data", (chunk) => (said.stderr += chunk));
+  const output: Output = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk) => (output.stdout += chunk));
+  child.stderr.on("data", (chunk) => (output.stderr += chunk));
   let hasEnded = false;
-  const ended = new Promise<Said & { code: number | null; signal: string | null }>(
+  const ended = new Promise<Output & { code: number | null; signal: string | null }>(
     (resolve, reject) => {
       child.once("error", reject);
       child.once("close", (code, signal) => {
         hasEnded = true;
-        resolve({ ...said, code, signal });
+        resolve({ ...output, code, signal });
       });
     },
   );
-  const url = () => /Ready on (http:\/\/\S+)/.exec(said.stdout)?.[1];
+  const url = () => /Ready on (http:\/\/\S+)/.exec(output.stdout)?.[1];
   const isReady = () => hasEnded || url() !== undefined;
   await until("wrangler dev serves", isReady, readyTimeoutMs).catch(() => child.kill("SIGKILL"));
   const readyUrl = url();
-  if (readyUrl === undefined) throw new Error(`wrangler dev ended: ${said.stdout}\n${said.stderr}`);
-  return new Server(readyUrl, folder, { child, said, ended }, false);
+  if (readyUrl === undefined)
+    throw new Error(`wrangler dev ended: ${output.stdout}\n${output.stderr}`);
+  return new Server(readyUrl, folder, { child, output, ended }, false);
 }
 
 /** Kills it at once with everything below it. */

@@ -123,7 +123,7 @@ describe("secrets", () => {
       return (await berth.send(post(of("/exec"), call, headers))).status === 200;
     });
     scan();
-    const { stdout, stderr } = berth.server.launched.said;
+    const { stdout, stderr } = berth.server.launched.output;
     // A full log continues in another file, with another suffix.
     const full = pathOf(berth.server.data, "logs", "workerd.log.old");
     writeFileSync(full, "what a full log held\n", { mode: 0o600 });

@@ -20,6 +20,9 @@ export async function startFileServer(options: StartOptions = {}): Promise<Serve
   return server;
 }
 
+/** The rounds of a test of kills: a few in every run, more on request. */
+export const killRounds = Number(process.env.BERTH_KILL_ROUNDS ?? 4);
+
 export type Victim = "server" | "workerd" | "engine";
 
 /** Servers that run one after another with the same data. Make it where a file or a `describe` begins. */

@@ -1,7 +1,7 @@
 /**
  * Reads process trees from /proc, with start times so that a reused pid is not mistaken.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 export type ProcessInfo = { pid: number; parent: number; startTime: string; command: string };
 
@@ -28,6 +28,34 @@ export function alive(seen: ProcessInfo[]): ProcessInfo[] {
 /** Every process with the folder in its arguments, wherever it is in the tree. */
 export function processesNaming(folder: string): ProcessInfo[] {
   return allProcesses().filter(({ command }) => command.includes(folder));
+}
+
+/** A file of /proc; empty if the process has ended. */
+export function procFile(pid: number, name: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/** What its descriptors lead to: paths, `socket:[…]`, `pipe:[…]`. */
+export function openFiles(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => readLink(`/proc/${pid}/fd/${fd}`));
+  } catch {
+    // It ended meanwhile.
+    return [];
+  }
+}
+
+function readLink(path: string): string[] {
+  try {
+    return [readlinkSync(path)];
+  } catch {
+    // It was closed meanwhile.
+    return [];
+  }
 }
 
 function readProcess(pid: number): ProcessInfo | undefined {

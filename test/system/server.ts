@@ -3,7 +3,7 @@
  * The caller stops it, or uses `await using`. See shared-server.ts for tests that need no server of their own.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "../../container/launch/paths.js";
@@ -14,8 +14,8 @@ import { secretsWritten } from "./server/log-noise.ts";
 const readyWithinMs = 90_000;
 const endsWithinMs = 90_000;
 
-export type Said = { stdout: string; stderr: string };
-export type Ended = Said & { code: number | null; signal: string | null };
+export type Output = { stdout: string; stderr: string };
+export type Ended = Output & { code: number | null; signal: string | null };
 export type StartOptions = {
   /** The folder of an earlier server; it is not removed at the end. */
   data?: string;
@@ -45,21 +45,21 @@ export function launch({
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });
-  const said: Said = { stdout: "", stderr: "" };
+  const output: Output = { stdout: "", stderr: "" };
   child.stdout.on("data", (chunk) => {
-    said.stdout += chunk;
+    output.stdout += chunk;
   });
   child.stderr.on("data", (chunk) => {
-    said.stderr += chunk;
+    output.stderr += chunk;
   });
   const ended = new Promise<Ended>((resolve, reject) => {
     child.once("error", reject);
-    child.once("close", (code, signal) => resolve({ ...said, code, signal }));
+    child.once("close", (code, signal) => resolve({ ...output, code, signal }));
   });
-  return { child, said, ended };
+  return { child, output, ended };
 }
 
-export type Launched = { child: ChildProcess; said: Said; ended: Promise<Ended> };
+export type Launched = { child: ChildProcess; output: Output; ended: Promise<Ended> };
 
 export async function startServer(options: StartOptions = {}): Promise<Server> {
   const data = options.data ?? mkdtempSync(join(tmpdir(), "berth-e2e-"));
@@ -69,16 +69,22 @@ export async function startServer(options: StartOptions = {}): Promise<Server> {
   launched.ended.then(() => {
     over = true;
   });
-  const ready = () => /^ready on (http:\/\/\S+)$/m.exec(launched.said.stdout)?.[1];
+  const ready = () => /^ready on (http:\/\/\S+)$/m.exec(launched.output.stdout)?.[1];
   const limit = options.readyWithinMs ?? readyWithinMs;
   await until("ready", () => over || ready() !== undefined, limit).catch(async (thrown) => {
     await endNow(launched);
     throw thrown;
   });
   const url = ready();
-  if (url === undefined) throw new Error(`npm start ended: ${launched.said.stderr}`);
+  if (url === undefined) throw new Error(`npm start ended: ${launched.output.stderr}`);
   return new Server(url, data, launched, options.data === undefined);
 }
+
+export type CallOptions = {
+  headers?: Record<string, string>;
+  /** Default: a minute. */
+  signal?: AbortSignal;
+};
 
 export type ServerAddress = {
   url: string;
@@ -105,12 +111,18 @@ export class RunningServer {
   }
 
   /** A call with the key; the body is JSON. */
-  async call(method: string, path: string, body?: unknown): Promise<Answer> {
+  async call(
+    method: string,
+    path: string,
+    body?: unknown,
+    { headers = {}, signal = AbortSignal.timeout(60_000) }: CallOptions = {},
+  ): Promise<Answer> {
+    const authorization = `Bearer ${this.key}`;
     const response = await fetch(`${this.url}${path}`, {
       method,
-      headers: { authorization: `Bearer ${this.key}`, "content-type": "application/json" },
+      headers: { authorization, "content-type": "application/json", ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(60_000),
+      signal,
     });
     return { status: response.status, body: (await response.json()) as Answer["body"] };
   }
@@ -138,6 +150,14 @@ export class RunningServer {
   /** npm, the launcher, and everything below: workerd, the engine, agents and their commands. */
   processes(): ProcessInfo[] {
     return treeOf(this.pid);
+  }
+
+  /** The files of the objects. An object has some of its own; journal files come and go as it wakes and sleeps. */
+  objectFiles(): string[] {
+    return readdirSync(join(this.data, "objects"), { recursive: true })
+      .map(String)
+      .filter((name) => name.endsWith(".sqlite"))
+      .sort();
   }
 
   /** The process whose arguments contain the text, e.g. `workerd serve`. */
@@ -207,7 +227,7 @@ export class Server extends RunningServer implements AsyncDisposable {
     await this.ended().catch(() => endNow(this.launched));
     let written: string[] = [];
     await until("its processes are gone", () => alive(tree).length === 0).finally(() => {
-      written = secretsWritten(this.data, this.launched.said);
+      written = secretsWritten(this.data, this.launched.output);
       if (this.ownsData) rmSync(this.data, { recursive: true, force: true });
     });
     if (written.length > 0)

@@ -1,8 +1,9 @@
 /**
  * Lists the ports on which a machine listens, and checks from inside a sandbox which of them can be reached.
  */
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
+import { openFiles } from "./processes.ts";
 import type { RunningServer } from "./server.ts";
 
 export type Target = { host: string; port: number };
@@ -25,7 +26,8 @@ export function connectionsOf(pid: number): number {
 
 /** The local addresses of the sockets of these processes that are in this state. */
 function localAddresses(pids: number[], wanted: string): string[] {
-  const inodes = new Set(pids.flatMap(socketsOf));
+  const files = pids.flatMap(openFiles);
+  const inodes = new Set(files.map((file) => /^socket:\[(\d+)\]$/.exec(file)?.[1]));
   const rows = ["tcp", "tcp6"].flatMap((table) =>
     readFileSync(`/proc/net/${table}`, "utf8").split("\n").slice(1),
   );
@@ -80,20 +82,3 @@ for line in ThreadPoolExecutor(64).map(reached, lines):
     if line: print(line)
 print("done")
 `;
-
-function socketsOf(pid: number): string[] {
-  try {
-    return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => socketOf(`/proc/${pid}/fd/${fd}`));
-  } catch {
-    // It ended meanwhile.
-    return [];
-  }
-}
-
-function socketOf(path: string): string[] {
-  try {
-    return /^socket:\[(\d+)\]$/.exec(readlinkSync(path))?.slice(1) ?? [];
-  } catch {
-    return [];
-  }
-}

@@ -1,61 +1,47 @@
 /** What a sandbox of a real Berth reaches of the machine, of Berth, of other sandboxes, and of the world outside. */
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
-import { createServer, type Server as HttpServer } from "node:http";
+import { createServer } from "node:http";
 import {
   type AddressInfo,
   connect as connectTo,
   createServer as createSocketServer,
 } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import {
   canMakeInternet,
   hasProgram,
   machineAddress,
   makeInternet,
   serverAddress,
-  type TestInternet,
 } from "../../engine/test-network.ts";
-import { alive, processesNaming } from "../processes.ts";
-import { type Server, startServer } from "../server.ts";
+import { startFileServer } from "../file-server.ts";
 import { linkLocals, machineAddresses, portsOf, reachedFrom, type Target } from "../sockets.ts";
 
 const canRoute = canMakeInternet && hasProgram("nft");
 const abstractName = `berth-test-${process.pid}`;
 const served = 8099;
 
+const machine = createServer((_request, response) => response.end("the machine"));
+machine.listen(0, "::");
+await once(machine, "listening");
+const machinePort = (machine.address() as AddressInfo).port;
+const abstract = createSocketServer((socket) => socket.end());
+abstract.listen(`\0${abstractName}`);
+await once(abstract, "listening");
+const internet = canRoute ? await makeInternet() : undefined;
+afterAll(() => {
+  for (const part of [internet, machine, abstract]) part?.close();
+});
+
+const server = await startFileServer({
+  // On every address of the machine: so that what does not answer is kept away and not just elsewhere.
+  args: ["--host", "0.0.0.0"],
+  env: { BERTH_ENGINE_NETWORK: canRoute ? "nat" : "none" },
+});
+
 describe("the network of a sandbox", () => {
-  let server: Server;
-  let machine: HttpServer;
-  let machinePort: number;
-  let internet: TestInternet | undefined;
-  const closers: (() => void)[] = [];
-
-  beforeAll(async () => {
-    machine = createServer((_request, response) => response.end("the machine"));
-    await new Promise<void>((resolve) => machine.listen(0, "::", resolve));
-    machinePort = (machine.address() as AddressInfo).port;
-    const abstract = createSocketServer((socket) => socket.end());
-    await new Promise<void>((resolve) => abstract.listen(`\0${abstractName}`, resolve));
-    closers.push(() => abstract.close());
-    if (canRoute) internet = await makeInternet();
-    const mode = canRoute ? "nat" : "none";
-    // On every address of the machine: so that what does not answer is kept away and not just elsewhere.
-    const args = ["--host", "0.0.0.0"];
-    server = await startServer({ args, env: { BERTH_ENGINE_NETWORK: mode } });
-  });
-
-  afterAll(async () => {
-    internet?.close();
-    machine.close();
-    for (const close of closers) close();
-    const tree = server.processes();
-    await server[Symbol.asyncDispose]();
-    expect(alive(tree)).toEqual([]);
-    expect(processesNaming(server.data)).toEqual([]);
-  });
-
   const runIn = async (id: string, command: string) => {
     const { body } = await server.exec(id, command);
     return String(body.stdout).trim();
@@ -166,12 +152,7 @@ describe("the network of a sandbox", () => {
   it("[NW8] a sandbox that cannot be created addresses no object, so nothing is left of it", async () => {
     // The Directory's own is there from here on.
     await server.create();
-    const objects = () =>
-      readdirSync(join(server.data, "objects"), { recursive: true })
-        .map(String)
-        .filter((name) => name.endsWith(".sqlite"))
-        .sort();
-    const before = objects();
+    const before = server.objectFiles();
     expect(before.length).toBeGreaterThan(0);
     const tooMany = Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`k${n}`, "v"]));
     const impossible: [object, number][] = [
@@ -183,10 +164,10 @@ describe("the network of a sandbox", () => {
       const refused = await server.call("POST", "/v1/sandboxes", call);
       expect(refused.status, JSON.stringify(refused.body)).toBe(status);
     }
-    expect(objects()).toEqual(before);
+    expect(server.objectFiles()).toEqual(before);
     // The count sees an object where one is addressed.
     await server.create();
-    expect(objects().length).toBeGreaterThan(before.length);
+    expect(server.objectFiles().length).toBeGreaterThan(before.length);
   });
 
   it("[NW5] an empty, contradictory or invalid list is refused by field", async () => {

@@ -1,31 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type SecondWorker, startSecondWorker } from "./second-worker.ts";
+import { afterAll, describe, expect, it } from "vitest";
+import { startSecondWorker } from "./second-worker.ts";
 
-let worker: SecondWorker;
-let running: SecondWorker | undefined;
+const worker = await startSecondWorker();
+afterAll(() => worker[Symbol.asyncDispose]());
 
 describe("a second Worker that binds Berth", () => {
-  beforeAll(async () => {
-    worker = await startSecondWorker();
-    running = worker;
-  });
-  afterAll(() => running?.[Symbol.asyncDispose]());
-
   it("[W10] creates a sandbox, runs commands in it and destroys it, with the real agent", async () => {
     const made = await worker.call("BERTH", ["create", [{ env: { COLOUR: "blue" } }]]);
     const id = made.value?.id;
     expect(id).toMatch(/^[a-z][a-z0-9]{23}$/);
     const argv = ["printf", "%s|", "two\nlines", "", "😀 'quoted' \"twice\"", "$HOME"];
     const ran = await worker.call("BERTH", ["sandbox", [id]], ["exec", [{ argv }]]);
-    expect(ran.value).toMatchObject({
-      exitCode: 0,
-      stdout: "two\nlines||😀 'quoted' \"twice\"|$HOME|",
-    });
-    const env = await worker.call(
-      "BERTH",
-      ["sandbox", [id]],
-      ["exec", [{ command: "echo $COLOUR; exit 3" }]],
-    );
+    const stdout = "two\nlines||😀 'quoted' \"twice\"|$HOME|";
+    expect(ran.value).toMatchObject({ exitCode: 0, stdout });
+    const call = { command: "echo $COLOUR; exit 3" };
+    const env = await worker.call("BERTH", ["sandbox", [id]], ["exec", [call]]);
     expect(env.value).toMatchObject({ exitCode: 3, stdout: "blue\n" });
     const ended = await worker.call("BERTH", ["sandbox", [id]], ["destroy", []]);
     expect(ended.value).toMatchObject({ state: "destroyed" });

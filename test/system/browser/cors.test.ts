@@ -1,12 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { root } from "../../../container/launch/paths.js";
+import { newFolder } from "../../new-folder.ts";
 import { bundledSdk } from "../client/installed-package.ts";
-import { startPageServer } from "../client/page-server.ts";
 import { startServer } from "../server.ts";
 import { Browser, browserProgram } from "./browser.ts";
+import { startPageServer } from "./page-server.ts";
 
 type Sdk = typeof import("../../../src/client/index.ts");
 type BerthError = import("../../../src/client/index.ts").BerthError;
@@ -20,7 +18,15 @@ async function worksFromThePage({ url, key }: At) {
   const sandbox = berth.sandbox(id);
   await sandbox.waitUntilRunning();
   const bytes = new Uint8Array(300_000).map((_, n) => n);
-  await sandbox.writeFile("blob", new Blob([bytes]));
+  const uploads: number[] = [];
+  const progress = (current: { bytes: number }) => uploads.push(current.bytes);
+  await sandbox.writeFile("blob", new Blob([bytes]), { progress });
+  async function* chunks() {
+    for (let start = 0; start < bytes.length; start += 1000) {
+      yield bytes.subarray(start, start + 1000);
+    }
+  }
+  await sandbox.writeFile("stream", { stream: chunks(), bytes: bytes.length });
   const { etag, body } = await sandbox.readFile("blob", { range: { start: 299_990 } });
   let down = 0;
   for await (const piece of body) down += piece.byteLength;
@@ -32,7 +38,7 @@ async function worksFromThePage({ url, key }: At) {
   const changed = await sandbox.replaceMetadata({ stage: "live" }, { ifMatch: version });
   const lease = await sandbox.hold({ holder: "the page" });
   const { stdout } = await sandbox.exec(
-    { command: "wc -c < blob" },
+    { command: "cmp blob stream && wc -c < stream" },
     { lease: lease.token, idempotencyKey: "once" },
   );
   await lease.release();
@@ -52,6 +58,7 @@ async function worksFromThePage({ url, key }: At) {
     .catch((error: BerthError) => error.code);
   const { state } = await sandbox.destroy();
   return {
+    uploaded: uploads.at(-1),
     ...{ etag, down, old, stdout, ended, left, unknown, state },
     metadata: changed.metadata,
     refused: refused instanceof Error ? [refused.code, refused.requestId] : [],
@@ -73,34 +80,31 @@ async function triesFromThePage({ url, key }: At) {
 
 // Where no browser is installed there is nothing to look at.
 describe.skipIf(browserProgram === undefined)("the SDK in a page of another origin", () => {
-  it("[W13] works fully from a listed origin, and not at all from any other", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "berth-bundle-"));
-    try {
-      await using place = await startPageServer(bundledSdk(root, folder));
-      await using server = await startServer({ env: { BERTH_ORIGINS: place.url } });
-      const target = { url: server.url, key: server.key };
-      await using browser = await Browser.start();
-      await browser.page.goto(place.url);
-      const result = await browser.page.evaluate(worksFromThePage, target);
-      expect(result).toMatchObject({
-        ...{ etag: expect.stringMatching(/^".+"$/), down: 10, old: "file_changed" },
-        ...{ stdout: "300000\n", ended: 3, left: 4, unknown: "unauthenticated" },
-        metadata: { stage: "live" },
-        refused: ["not_found", expect.stringMatching(/^[0-9a-f]{24}$/)],
-      });
-      expect(result.state).toMatch(/^destroy/);
-      expect((await server.call("GET", "/v1/counts")).body.total).toBe(0);
+  it("[W13] [SD10] works fully from a listed origin, and not at all from any other", async () => {
+    const folder = newFolder("bundle");
+    await using place = await startPageServer(bundledSdk(root, folder));
+    await using server = await startServer({ env: { BERTH_ORIGINS: place.url } });
+    const target = { url: server.url, key: server.key };
+    await using browser = await Browser.start();
+    await browser.page.goto(place.url);
+    const result = await browser.page.evaluate(worksFromThePage, target);
+    expect(result).toMatchObject({
+      uploaded: 300_000,
+      ...{ etag: expect.stringMatching(/^".+"$/), down: 10, old: "file_changed" },
+      ...{ stdout: "300000\n", ended: 3, left: 4, unknown: "unauthenticated" },
+      metadata: { stage: "live" },
+      refused: ["not_found", expect.stringMatching(/^[0-9a-f]{24}$/)],
+    });
+    expect(result.state).toMatch(/^destroy/);
+    expect((await server.call("GET", "/v1/counts")).body.total).toBe(0);
 
-      await browser.page.goto(place.url.replace("127.0.0.1", "localhost"));
-      const nothing = await browser.page.evaluate(triesFromThePage, target);
-      expect(nothing.origin).not.toBe(place.url);
-      // It did reach the server, and was kept from each answer.
-      expect(nothing.opaque).toEqual(["opaque", 0]);
-      expect(nothing.health).toBe("TypeError");
-      expect(nothing.codes).toEqual(["unavailable", "operation_interrupted"]);
-      expect((await server.call("GET", "/v1/counts")).body.total).toBe(0);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+    await browser.page.goto(place.url.replace("127.0.0.1", "localhost"));
+    const nothing = await browser.page.evaluate(triesFromThePage, target);
+    expect(nothing.origin).not.toBe(place.url);
+    // It did reach the server, and was kept from each answer.
+    expect(nothing.opaque).toEqual(["opaque", 0]);
+    expect(nothing.health).toBe("TypeError");
+    expect(nothing.codes).toEqual(["unavailable", "operation_interrupted"]);
+    expect((await server.call("GET", "/v1/counts")).body.total).toBe(0);
   });
 });

@@ -12,17 +12,13 @@ const id = await server.create();
 type Body = Record<string, unknown>;
 
 async function send(method: string, tail: string, body?: Body, lease?: unknown): Promise<Body> {
-  const response = await fetch(`${server.url}/v1/sandboxes/${id}${tail}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${server.key}`,
-      "content-type": "application/json",
-      ...(lease === undefined ? {} : { "berth-lease": String(lease) }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(90_000),
+  const headers = lease === undefined ? {} : { "berth-lease": String(lease) };
+  const signal = AbortSignal.timeout(90_000);
+  const response = await server.call(method, `/v1/sandboxes/${id}${tail}`, body, {
+    headers,
+    signal,
   });
-  return { status: response.status, ...((await response.json()) as Body) };
+  return { status: response.status, ...response.body };
 }
 
 /** Writes repeatedly, in a process group of its own, and ignores TERM. */

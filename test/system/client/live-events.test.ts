@@ -139,7 +139,6 @@ test("[LV26] files are followed over a cut, reported as `missed`, until their fo
     "/workspace/seen/two",
   ]);
   expect(order.at(-1)).toBe("gone");
-  await direct.destroy();
 });
 
 test("[LV27] a clone reports progress and its result; a failure of git throws, and so does a cut", async () => {

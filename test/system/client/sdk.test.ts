@@ -1,23 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { type BerthError, connect, type SandboxHandle } from "../../../src/client/index.ts";
+import { connect } from "../../../src/client/index.ts";
+import { rejection } from "../../unit/client/scripted-server.ts";
 import { until } from "../../until.ts";
 import { sharedServerOfFile } from "../shared-server.ts";
 
 const server = await sharedServerOfFile();
 const berth = connect(server);
 
-const failure = (call: Promise<unknown>) =>
-  call.then(
-    (answer) => Promise.reject(new Error(`answered ${JSON.stringify(answer)}`)),
-    (thrown) => thrown as BerthError,
-  );
-
-async function made(): Promise<SandboxHandle> {
-  const { id } = await berth.create();
-  const sandbox = berth.sandbox(id);
-  await sandbox.waitUntilRunning();
-  return sandbox;
-}
+const createSandbox = async () => berth.sandbox(await server.create());
 
 describe("the SDK and a real Berth", () => {
   it("[SD12] waits until a sandbox runs: one that starts, is paused, or was created without a container", async () => {
@@ -34,15 +24,15 @@ describe("the SDK and a real Berth", () => {
     expect(await sandbox.waitUntilRunning()).toMatchObject({ state: "running" });
     await sandbox.destroy();
     await until("it is gone", async () => (await sandbox.get()).state === "destroyed");
-    const error = await failure(sandbox.waitUntilRunning());
+    const error = await rejection(sandbox.waitUntilRunning());
     expect(error).toMatchObject({ code: "sandbox_destroyed", facts: { state: "destroyed" } });
   });
 
   it("[SD12] ends the command of a call that is cancelled", async () => {
-    const sandbox = await made();
+    const sandbox = await createSandbox();
     const controller = new AbortController();
     const command = "echo began > began; exec sleep 987";
-    const call = failure(sandbox.exec({ command }, { signal: controller.signal }));
+    const call = rejection(sandbox.exec({ command }, { signal: controller.signal }));
     const runs = async () => {
       const { stdout } = await sandbox.exec({ command: "cat began; pgrep -f '^sleep 987'" });
       return stdout;
@@ -51,24 +41,22 @@ describe("the SDK and a real Berth", () => {
     controller.abort(new Error("enough"));
     expect(await call).toMatchObject({ message: "enough" });
     await until("it is ended", async () => (await runs()) === "began\n");
-    await sandbox.destroy();
   });
 
   it("[SD12] runs a command with a key once, for concurrent and repeated calls", async () => {
-    const sandbox = await made();
+    const sandbox = await createSandbox();
     const call = { command: "echo ran >> runs; wc -l < runs" };
     const options = { idempotencyKey: "once" };
     const answers = await Promise.all([1, 2, 3].map(() => sandbox.exec(call, options)));
     expect(new Set(answers.map(({ execId }) => execId)).size).toBe(1);
     expect(answers.map(({ stdout }) => stdout.trim())).toEqual(["1", "1", "1"]);
-    const error = await failure(sandbox.exec({ command: "true" }, options));
+    const error = await rejection(sandbox.exec({ command: "true" }, options));
     expect(error.code).toBe("idempotency_mismatch");
     expect(error.requestId).toMatch(/^[0-9a-f]{24}$/);
-    await sandbox.destroy();
   });
 
   it("[SD12] streams a large file up and down in chunks and reports progress", async () => {
-    const sandbox = await made();
+    const sandbox = await createSandbox();
     const total = 96 * 2 ** 20;
     const chunk = new Uint8Array(2 ** 20).fill(7);
     async function* chunks(): AsyncGenerator<Uint8Array> {
@@ -88,11 +76,10 @@ describe("the SDK and a real Berth", () => {
       bytes += part.byteLength;
     }
     expect([down, bytes]).toEqual([total, total]);
-    await sandbox.destroy();
   });
 
   it("[SD12] opens a port that others can reach, and closes it", async () => {
-    const sandbox = await made();
+    const sandbox = await createSandbox();
     const command = "exec python3 -m http.server 8123 --bind 127.0.0.1";
     await sandbox.startProcess({ command });
     const { pathUrl } = await sandbox.openPort({ port: 8123 });
@@ -100,6 +87,5 @@ describe("the SDK and a real Berth", () => {
     expect((await sandbox.ports()).ports).toMatchObject([{ port: 8123, wake: false }]);
     expect(await sandbox.closePort(8123)).toBeUndefined();
     expect((await sandbox.ports()).ports).toEqual([]);
-    await sandbox.destroy();
   });
 });

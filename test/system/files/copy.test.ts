@@ -28,7 +28,7 @@ it(
         },
         readyWithinMs: limitMs,
       });
-      expect(server.launched.said.stderr).toMatch(/^berth: Installed packages in \d+ s\.$/m);
+      expect(server.launched.output.stderr).toMatch(/^berth: Installed packages in \d+ s\.$/m);
       const id = await server.create();
       expect((await server.exec(id, "echo first")).body).toMatchObject({ stdout: "first\n" });
       const tree = server.processes();

@@ -63,12 +63,9 @@ async function names(id: string): Promise<string[]> {
 /** Whether calls are in flight that a lease would have to wait for. */
 async function isBusy(id: string): Promise<boolean> {
   const path = `/v1/sandboxes/${id}/lease`;
-  const headers = { ...key(), "content-type": "application/json" };
-  const response = await fetch(`${server.url}${path}`, { method: "POST", headers, body: "{}" });
-  const { token } = (await response.json()) as { token?: string };
+  const { token } = (await server.call("POST", path, {})).body;
   if (token === undefined) return true;
-  const released = { ...key(), "berth-lease": token };
-  await fetch(`${server.url}${path}`, { method: "DELETE", headers: released });
+  await server.call("DELETE", path, undefined, { headers: { "berth-lease": String(token) } });
   return false;
 }
 
@@ -240,12 +237,11 @@ describe("files of a real Berth", () => {
     await upload.send(piece);
     await until("it is being written", () => isBusy(id));
     const leaving = new AbortController();
-    const left = fetch(of(id, "exec"), {
-      method: "POST",
-      headers: { ...key(), "content-type": "application/json" },
-      body: JSON.stringify({ command: "touch begun; sleep 61.25" }),
-      signal: leaving.signal,
-    }).catch(() => "left");
+    const { signal } = leaving;
+    const call = { command: "touch begun; sleep 61.25" };
+    const left = server
+      .call("POST", `/v1/sandboxes/${id}/exec`, call, { signal })
+      .catch(() => "left");
     await until("it runs", async () => (await names(id)).includes("begun"));
     expect(processesNaming("sleep 61.25").length).toBeGreaterThan(0);
     leaving.abort();

@@ -5,8 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { randomOf } from "../../linearizability/history.ts";
 import { until } from "../../until.ts";
-import { Restarts, type Victim } from "../file-server.ts";
-import { killRounds } from "../runs/rounds.ts";
+import { killRounds, Restarts, type Victim } from "../file-server.ts";
 import type { Server } from "../server.ts";
 import {
   checkpoint,

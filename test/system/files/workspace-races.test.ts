@@ -9,7 +9,7 @@ import {
   copiesOf,
   engineEntries,
   listed,
-  pauseNextCopy,
+  pauseCopy,
   post,
   restore,
   runPython,
@@ -51,13 +51,13 @@ describe("saved trees during other calls", () => {
     const id = await filled();
     const before = trees();
     const saving = post(server, id, "checkpoints", {});
-    const resumeCopy = await pauseNextCopy(server);
+    const copy = await pauseCopy(server);
     // The copy stands still: who waited for it would wait for ever.
     expect((await destroy(id)).body).toMatchObject({ state: "destroyed" });
     const refused = await saving;
     expect(refused.status, JSON.stringify(refused.body)).toBe(410);
     expect(refused.body).toMatchObject({ error: { code: "sandbox_destroyed" } });
-    resumeCopy();
+    copy.resume();
     expect(trees()).toBe(before);
     expect(engineEntries(server, "trees")).not.toContain(id);
     expect(copiesOf(server.engine.pid)).toEqual([]);
@@ -67,10 +67,10 @@ describe("saved trees during other calls", () => {
     const id = await filled();
     const saved = await checkpoint(server, id);
     const restoring = post(server, id, `checkpoints/${saved}/restore`);
-    const resumeCopy = await pauseNextCopy(server);
+    const copy = await pauseCopy(server);
     expect((await destroy(id)).body).toMatchObject({ state: "destroyed" });
     expect((await restoring).body).toMatchObject({ state: expect.stringMatching(/^destroy/) });
-    resumeCopy();
+    copy.resume();
     expect(engineEntries(server, "trees")).not.toContain(id);
     expect(trees()).toBe(0);
   });
@@ -80,20 +80,20 @@ describe("saved trees during other calls", () => {
     const saved = await checkpoint(server, id);
     await server.exec(id, "rm -rf /workspace/*");
     const restoring = post(server, id, `checkpoints/${saved}/restore`);
-    const resumeCopy = await pauseNextCopy(server);
+    const copy = await pauseCopy(server);
     const given = await server.call("DELETE", path(id, `/checkpoints/${saved}`));
     expect(given.status).toBe(200);
     expect(await listed(server, id)).toEqual([]);
-    resumeCopy();
+    copy.resume();
     expect((await restoring).body).toMatchObject({ state: "running", files: "snapshot" });
     expect(await files(id)).toBe(many);
     await until("its tree is gone", () => trees() === 0, 120_000);
 
     const second = await checkpoint(server, id);
     const forking = server.call("POST", "/v1/sandboxes", { from: second, waitMs: 20_000 });
-    const resumeFork = await pauseNextCopy(server);
+    const forkCopy = await pauseCopy(server);
     expect((await server.call("DELETE", path(id, `/checkpoints/${second}`))).status).toBe(200);
-    resumeFork();
+    forkCopy.resume();
     const fork = (await forking).body;
     expect(fork).toMatchObject({ state: "running", files: "snapshot" });
     expect(await files(String(fork.id))).toBe(many);
@@ -151,14 +151,14 @@ describe("saved trees during other calls", () => {
   it("[H20] each of several concurrent calls completes or is refused as retryable; lists and reads respond meanwhile", async () => {
     const id = await filled();
     const saving = post(server, id, "checkpoints", { name: "held" });
-    const resumeCopy = await pauseNextCopy(server);
+    const copy = await pauseCopy(server);
     const others = ["checkpoints", "checkpoints", "pause"].map((what) => post(server, id, what));
     const began = performance.now();
     expect(await listed(server, id)).toEqual([]);
     expect((await server.call("GET", path(id))).body.state).toBe("running");
     expect((await server.call("GET", path(id, "/events"))).status).toBe(200);
     expect(performance.now() - began).toBeLessThan(10_000);
-    resumeCopy();
+    copy.resume();
     expect((await saving).status).toBe(201);
     let version = 1;
     for (const { status, body } of await Promise.all(others)) {
@@ -179,10 +179,10 @@ describe("saved trees during other calls", () => {
     const id = await filled();
     const leaving = new AbortController();
     const saving = connect(server).sandbox(id).makeCheckpoint({}, { signal: leaving.signal });
-    const resumeCopy = await pauseNextCopy(server);
+    const copy = await pauseCopy(server);
     leaving.abort();
     await expect(saving).rejects.toThrow();
-    resumeCopy();
+    copy.resume();
     expect(await files(id)).toBe(many);
     await until("rows and trees agree", async () => (await listed(server, id)).length === trees());
     for (const checkpointId of await listed(server, id)) await restore(server, id, checkpointId);

@@ -4,17 +4,17 @@ import { afterAll, describe, expect, it, vi } from "vitest";
 import { until } from "../../until.ts";
 import { startFileServer } from "../file-server.ts";
 import {
+  applyChanges,
   checkpoint,
-  type Deed,
-  deed,
-  doAll,
   engineEntries,
   listed,
   post,
   restore,
   runPython,
   settled,
+  type TreeChange,
   trashIsEmpty,
+  treeChange,
   treeSnapshot,
 } from "./workspace.ts";
 
@@ -32,16 +32,16 @@ describe("saved trees", () => {
   it("[H14] a random tree that is saved, changed and restored equals the saved one to the byte, and so does a fork's", async () => {
     const id = await server.create();
     let [entries, kinds] = [0, new Set<string>()];
-    const later: Deed = ["write", Buffer.from("/workspace/later").toString("hex"), 1, 5];
-    const deeds = (max: number) => fc.array(deed, { minLength: 20, maxLength: max });
+    const later: TreeChange = ["write", Buffer.from("/workspace/later").toString("hex"), 1, 5];
+    const deeds = (max: number) => fc.array(treeChange, { minLength: 20, maxLength: max });
     await fc.assert(
       fc.asyncProperty(deeds(80), deeds(60), fc.boolean(), async (first, then, asFork) => {
-        await doAll(server, id, first);
+        await applyChanges(server, id, first);
         const before = await treeSnapshot(server, id);
         const saved = await checkpoint(server, id);
         expect(await treeSnapshot(server, id), "saving changes nothing").toBe(before);
         // One change at least, and one file that was not there.
-        expect(await doAll(server, id, [...then, later])).toBeGreaterThan(0);
+        expect(await applyChanges(server, id, [...then, later])).toBeGreaterThan(0);
         expect(await treeSnapshot(server, id)).not.toBe(before);
         if (asFork) {
           const fork = await server.create({ from: saved });

@@ -1,16 +1,18 @@
 /**
  * Writes random trees in a sandbox, reads all that can be seen of a tree, and pauses copies that the engine makes.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
+import { onTestFinished } from "vitest";
 import { until } from "../../until.ts";
+import { procFile } from "../processes.ts";
 import type { RunningServer } from "../server.ts";
 
 const catchMs = 60_000;
 const settleMs = 120_000;
 
-export type Deed = [what: string, ...details: (string | number)[]];
+export type TreeChange = [what: string, ...details: (string | number)[]];
 
 export async function runPython(
   server: RunningServer,
@@ -29,13 +31,17 @@ export async function runPython(
 }
 
 /** Does as many of the deeds as possible, and returns how many that were. */
-export async function doAll(server: RunningServer, id: string, deeds: Deed[]): Promise<number> {
-  return Number(await runPython(server, id, doing, JSON.stringify(deeds)));
+export async function applyChanges(
+  server: RunningServer,
+  id: string,
+  deeds: TreeChange[],
+): Promise<number> {
+  return Number(await runPython(server, id, applyScript, JSON.stringify(deeds)));
 }
 
 /** Everything that a restore must bring back, a line for each entry. */
 export async function treeSnapshot(server: RunningServer, id: string): Promise<string> {
-  return await runPython(server, id, looking);
+  return await runPython(server, id, snapshotScript);
 }
 
 /** Fills the workspace with so many files, of which every one says its version, as does the name of their folder. */
@@ -113,22 +119,30 @@ export function trashIsEmpty(server: { data: string }): Promise<void> {
   return until("the trash is empty", () => engineEntries(server, "trash").length === 0, settleMs);
 }
 
-/** Stops the next copy of a tree in the middle; the result lets it continue. */
-export async function pauseNextCopy(server: RunningServer): Promise<() => void> {
+/** Stops the next copy of a tree, of this sandbox or of any, in the middle. It continues when the test is over. */
+export async function pauseCopy(
+  server: RunningServer,
+  id?: string,
+): Promise<{ pid: number; resume: () => void }> {
   const engine = server.engine.pid;
-  const held = await waitForPid("a copy", () => copiesOf(engine)[0]);
-  process.kill(held, "SIGSTOP");
-  return () => {
+  const isWanted = (pid: number) =>
+    id === undefined || procFile(pid, "cmdline").includes(`/${id}/`);
+  const pid = await waitForPid("a copy", () => copiesOf(engine).find(isWanted));
+  process.kill(pid, "SIGSTOP");
+  const resume = () => {
     try {
-      process.kill(held, "SIGCONT");
+      process.kill(pid, "SIGCONT");
     } catch {
       // It has ended, as the operation that it copied for has.
     }
   };
+  onTestFinished(resume);
+  await until("it stands still", () => /^State:\s+T/m.test(procFile(pid, "status")));
+  return { pid, resume };
 }
 
 /** Polls without a pause, because the process may live for a few milliseconds. */
-export async function waitForPid(what: string, find: () => number | undefined): Promise<number> {
+async function waitForPid(what: string, find: () => number | undefined): Promise<number> {
   const limit = performance.now() + catchMs;
   for (;;) {
     const pid = find();
@@ -140,21 +154,12 @@ export async function waitForPid(what: string, find: () => number | undefined): 
 
 /** Programs that copy trees for this engine. */
 export function copiesOf(engine: number): number[] {
-  const children = readFileSync(`/proc/${engine}/task/${engine}/children`, "utf8");
+  const children = procFile(engine, `task/${engine}/children`);
   return children
     .split(" ")
     .filter(Boolean)
     .map(Number)
-    .filter((pid) => commandOf(pid).startsWith("cp\0"));
-}
-
-function commandOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
-  } catch {
-    // It ended meanwhile.
-    return "";
-  }
+    .filter((pid) => procFile(pid, "cmdline").startsWith("cp\0"));
 }
 
 /** Names as bytes, in hex: spaces, line ends, dashes, what is no UTF-8, long ones. */
@@ -169,11 +174,11 @@ const path = fc
     fc.constantFrom("/workspace", "/home/berth", "/var/tmp"),
     fc.array(name, { minLength: 1, maxLength: 3 }),
   )
-  .map(([place, names]) => [hex(place), ...names].join("2f"));
+  .map(([folder, names]) => [hex(folder), ...names].join("2f"));
 const mode = fc.constantFrom(0o000, 0o400, 0o644, 0o755, 0o700, 0o1777, 0o4755, 0o2770);
 const size = fc.constantFrom(0, 1, 4095, 4096, 4097, 70_000);
 
-export const deed: fc.Arbitrary<Deed> = fc.oneof(
+export const treeChange: fc.Arbitrary<TreeChange> = fc.oneof(
   { weight: 5, arbitrary: fc.tuple(fc.constant("write"), path, fc.nat(255), size) },
   { weight: 4, arbitrary: fc.tuple(fc.constant("folder"), path) },
   { weight: 2, arbitrary: fc.tuple(fc.constant("mode"), path, mode) },
@@ -194,7 +199,7 @@ function hex(text: string): string {
   return Buffer.from(text).toString("hex");
 }
 
-export const doing = `
+export const applyScript = `
 import json, os, shutil, sys
 def p(text): return bytes.fromhex(text)
 # A pipe that nobody reads is refused and not waited for.
@@ -224,7 +229,7 @@ print(done)
 `;
 
 /** Owner that it is, it opens for its look what is closed, and closes it again: neither moves a time of change. */
-const looking = `
+const snapshotScript = `
 import hashlib, os, stat, sys
 groups, lines = {}, []
 def attributes(at):

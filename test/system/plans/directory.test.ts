@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { until } from "../../until.ts";
-import { killParts, Restarts } from "../file-server.ts";
-import { killRounds } from "../runs/rounds.ts";
+import { killParts, killRounds, Restarts } from "../file-server.ts";
 import type { Server } from "../server.ts";
 
 const callers = 50;

@@ -2,19 +2,12 @@
  * Makes a plan of real sandboxes for one test, with its members in the order in which runs hold them, reads their trees,
  * and checks that nothing is left at the end.
  */
-import { readFileSync } from "node:fs";
 import { expect } from "vitest";
 import { connect } from "../../../src/client/connect.ts";
 import type { PlanApi } from "../../../src/protocol/api.ts";
 import type { Commit } from "../../../src/protocol/plan.ts";
 import { until } from "../../until.ts";
-import {
-  copiesOf,
-  engineEntries,
-  trashIsEmpty,
-  treeSnapshot,
-  waitForPid,
-} from "../files/workspace.ts";
+import { engineEntries, trashIsEmpty, treeSnapshot } from "../files/workspace.ts";
 import type { Server } from "../server.ts";
 
 export type FleetMember = { key: string; id: string };
@@ -104,40 +97,4 @@ export async function inSteps<T, R>(
     done.push(...(await Promise.all(all.slice(start, start + atOnce).map(work))));
   }
   return done;
-}
-
-const stopped = new Set<number>();
-
-/** Stops the next copy of this sandbox's tree in the middle. */
-export async function stopCopyOf(server: Server, id: string): Promise<number> {
-  const engine = server.engine.pid;
-  const find = () => copiesOf(engine).find((pid) => read(pid, "cmdline").includes(`/${id}/`));
-  const copy = await waitForPid(`a copy of ${id}`, find);
-  process.kill(copy, "SIGSTOP");
-  stopped.add(copy);
-  await until("it stands still", () => /^State:\s+T/m.test(read(copy, "status")));
-  return copy;
-}
-
-/** After a test that failed in the middle. */
-export function resumeAllCopies(): void {
-  for (const copy of stopped) resumeCopy(copy);
-}
-
-export function resumeCopy(copy: number): void {
-  stopped.delete(copy);
-  try {
-    process.kill(copy, "SIGCONT");
-  } catch {
-    // It has ended, as the sandbox that it copied has.
-  }
-}
-
-function read(pid: number, what: "cmdline" | "status"): string {
-  try {
-    return readFileSync(`/proc/${pid}/${what}`, "utf8");
-  } catch {
-    // It ended meanwhile.
-    return "";
-  }
 }

@@ -1,12 +1,12 @@
 /** What a plan of real sandboxes refuses and lets in while it runs, its largest size, and members of every kind. */
-import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { connect } from "../../../src/client/connect.ts";
-import type { BerthError } from "../../../src/protocol/errors.ts";
+import { rejection } from "../../unit/client/scripted-server.ts";
 import { until } from "../../until.ts";
 import { startFileServer } from "../file-server.ts";
-import { engineEntries, post, runPython } from "../files/workspace.ts";
+import { engineEntries, pauseCopy, post, runPython } from "../files/workspace.ts";
 import { alive } from "../processes.ts";
-import { Fleet, inSteps, resumeAllCopies, resumeCopy, stopCopyOf } from "./plan-fleet.ts";
+import { Fleet, inSteps } from "./plan-fleet.ts";
 
 /** Long enough in being copied to be stopped in the middle. */
 const large = `
@@ -22,8 +22,6 @@ afterAll(async () => {
   expect(engineEntries(server, "trees")).toEqual([]);
 });
 
-afterEach(resumeAllCopies);
-
 async function write(id: string, text: string): Promise<void> {
   expect((await server.exec(id, `echo ${text} > file`)).body.exitCode).toBe(0);
 }
@@ -31,15 +29,6 @@ async function write(id: string, text: string): Promise<void> {
 async function file(id: string): Promise<string> {
   const { body } = await server.exec(id, "cat file");
   return typeof body.stdout === "string" ? body.stdout.trim() : JSON.stringify(body);
-}
-
-async function refusal(call: Promise<unknown>): Promise<BerthError> {
-  return call.then(
-    (done) => {
-      throw new Error(`was not refused: ${JSON.stringify(done)}`);
-    },
-    (error: BerthError) => error,
-  );
 }
 
 async function destroy(id: string): Promise<void> {
@@ -54,7 +43,7 @@ describe("while a commit of real sandboxes runs", () => {
     await runPython(server, fleet.id(1), large);
     for (const id of [...fleet.ids, ...other.ids]) await write(id, "one");
     const first = fleet.plan.commit();
-    const copy = await stopCopyOf(server, fleet.id(1));
+    const copy = await pauseCopy(server, fleet.id(1));
     expect((await fleet.plan.get()).running).toMatchObject({ commit: 1, outcome: "pending" });
 
     const key = fleet.members[0]?.key ?? "";
@@ -69,7 +58,7 @@ describe("while a commit of real sandboxes runs", () => {
       end: () => fleet.plan.remove(),
     };
     for (const [what, attempt] of Object.entries(attempts)) {
-      const { code, facts } = await refusal(attempt());
+      const { code, facts } = await rejection(attempt());
       expect([what, code, facts.commit]).toEqual([what, "plan_busy", 1]);
     }
     // A member that is stopped for the commit is held; reads are free.
@@ -82,7 +71,7 @@ describe("while a commit of real sandboxes runs", () => {
     expect(running).toMatchObject({ commit: 1 });
     expect(members.map(({ sandbox }) => sandbox).sort()).toEqual(fleet.ids);
 
-    resumeCopy(copy);
+    copy.resume();
     const done = await first;
     expect(done).toMatchObject({ commit: 1, outcome: "committed" });
     expect(await Promise.all(joined)).toEqual([done, done]);
@@ -122,7 +111,7 @@ describe("a plan of fifty real sandboxes", () => {
       const { body } = await server.call("GET", `/v1/sandboxes/${id}`);
       expect(body.state).toBe("destroyed");
     }
-    expect((await refusal(fleet.plan.get())).code).toBe("not_found");
+    expect((await rejection(fleet.plan.get())).code).toBe("not_found");
   });
 });
 
@@ -131,12 +120,12 @@ describe("members of every kind", () => {
     const fleet = await Fleet.of(server, "kinds", 3);
     const second = connect({ url: server.url, key: server.key }).plan("second");
     await second.put();
-    const refused = await refusal(second.putMember("mine", { sandboxId: fleet.id(0) }));
+    const refused = await rejection(second.putMember("mine", { sandboxId: fleet.id(0) }));
     expect(refused).toMatchObject({ code: "in_other_plan", facts: { plan: "kinds" } });
     expect((await second.get()).members).toEqual([]);
     await second.remove();
 
-    expect((await refusal(fleet.plan.commit())).code).toBe("nothing_to_commit");
+    expect((await rejection(fleet.plan.commit())).code).toBe("nothing_to_commit");
     const empty = await fleet.committed({ allowEmpty: true });
     await write(fleet.id(0), "committed");
     const full = await fleet.committed();
@@ -201,11 +190,11 @@ describe("members of every kind", () => {
     await runPython(server, fleet.id(1), large);
     for (const id of fleet.ids) await write(id, "two");
     const running = fleet.plan.commit();
-    const copy = await stopCopyOf(server, fleet.id(1));
+    const copy = await pauseCopy(server, fleet.id(1));
     const agent = server.agentOf(fleet.id(1));
     process.kill(agent.pid, "SIGKILL");
     await until("the agent is gone", () => alive([agent]).length === 0);
-    resumeCopy(copy);
+    copy.resume();
     const { outcome, commit, members } = await running;
     expect(["committed", "aborted"]).toContain(outcome);
     for (const member of members) expect(member.outcome).toBe(outcome);

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { Commit } from "../../../src/protocol/plan.ts";
 import { randomOf } from "../../linearizability/history.ts";
 import { until } from "../../until.ts";
-import { Restarts, type Victim } from "../file-server.ts";
+import { killRounds, Restarts, type Victim } from "../file-server.ts";
 import {
   engineEntries,
   listed,
@@ -14,7 +14,6 @@ import {
   versionContent,
   writeVersion,
 } from "../files/workspace.ts";
-import { killRounds } from "../runs/rounds.ts";
 import { Fleet, inSteps } from "./plan-fleet.ts";
 
 const members = 6;

@@ -5,9 +5,17 @@ import type { BerthError } from "../../../src/protocol/errors.ts";
 import type { Commit } from "../../../src/protocol/plan.ts";
 import { until } from "../../until.ts";
 import { Restarts } from "../file-server.ts";
-import { type Deed, deed, doAll, post, runPython, treeSnapshot } from "../files/workspace.ts";
+import {
+  applyChanges,
+  pauseCopy,
+  post,
+  runPython,
+  type TreeChange,
+  treeChange,
+  treeSnapshot,
+} from "../files/workspace.ts";
 import { isFull } from "../runs/runs.ts";
-import { Fleet, resumeAllCopies, resumeCopy, stopCopyOf } from "./plan-fleet.ts";
+import { Fleet } from "./plan-fleet.ts";
 
 const members = 8;
 /** So many files take their copy long enough to be met in the middle. */
@@ -26,22 +34,19 @@ let server = await servers.start();
 let fleet: Fleet;
 let seed = 1;
 
-afterEach(async () => {
-  resumeAllCopies();
-  await fleet.end();
-});
+afterEach(() => fleet.end());
 
 afterAll(() => servers.stop(server));
 
 /** Random work, and one file that was not there. */
 async function work(index: number): Promise<void> {
-  const [deeds = []] = fc.sample(fc.array(deed, { minLength: 20, maxLength: 40 }), {
+  const [deeds = []] = fc.sample(fc.array(treeChange, { minLength: 20, maxLength: 40 }), {
     numRuns: 1,
     seed: seed++,
   });
   const path = Buffer.from(`/workspace/new ${seed}`).toString("hex");
-  const last: Deed = ["write", path, seed % 256, 10];
-  expect(await doAll(server, fleet.id(index), [...deeds, last])).toBeGreaterThan(0);
+  const last: TreeChange = ["write", path, seed % 256, 10];
+  expect(await applyChanges(server, fleet.id(index), [...deeds, last])).toBeGreaterThan(0);
 }
 
 /** Folders that nobody has written to belong to the engine, which has restarted. */
@@ -61,9 +66,8 @@ const ways: Record<string, (k: number) => Promise<Failing>> = {
       code: "lease_held",
       commit: () => fleet.plan.commit({ waitMs: 100 }),
       over: async () => {
-        const headers = { authorization: `Bearer ${server.key}` };
-        const token = { "berth-lease": String(held.body.token) };
-        await fetch(server.url + path, { method: "DELETE", headers: { ...headers, ...token } });
+        const headers = { "berth-lease": String(held.body.token) };
+        await server.call("DELETE", path, undefined, { headers });
       },
     };
   },
@@ -87,7 +91,7 @@ const ways: Record<string, (k: number) => Promise<Failing>> = {
       code: "internal",
       commit: async () => {
         const run = fleet.plan.commit();
-        process.kill(await stopCopyOf(server, fleet.id(k)), "SIGKILL");
+        process.kill((await pauseCopy(server, fleet.id(k))).pid, "SIGKILL");
         return run;
       },
       over: async () => {},
@@ -98,13 +102,13 @@ const ways: Record<string, (k: number) => Promise<Failing>> = {
       code: "sandbox_destroyed",
       commit: async () => {
         const run = fleet.plan.commit();
-        const copy = await stopCopyOf(server, fleet.id(k));
+        const copy = await pauseCopy(server, fleet.id(k));
         const path = `/v1/sandboxes/${fleet.id(k)}`;
         const end = server.call("DELETE", `${path}?force=true`);
         await until("its end has begun", async () =>
           String((await server.call("GET", path)).body.state).startsWith("destroy"),
         );
-        resumeCopy(copy);
+        copy.resume();
         expect((await end).status).toBe(200);
         return run;
       },

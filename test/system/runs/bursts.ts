@@ -67,24 +67,15 @@ export class Bursts {
   }
 
   /** Anything else about its sandbox. */
-  async call(
+  call(
     method: string,
     tail: string,
     body?: unknown,
-    more: Record<string, string> = {},
+    headers: Record<string, string> = {},
     signal: AbortSignal = AbortSignal.timeout(answerMs),
   ): Promise<Answer> {
-    const { url, key } = this.#server;
-    const authorization = `Bearer ${key}`;
-    const headers = { authorization, "content-type": "application/json", ...more };
-    const request = {
-      method,
-      headers,
-      body: body === undefined ? null : JSON.stringify(body),
-      signal,
-    };
-    const response = await fetch(`${url}/v1/sandboxes/${this.id}${tail}`, request);
-    return { status: response.status, body: (await response.json()) as Answer["body"] };
+    const path = `/v1/sandboxes/${this.id}${tail}`;
+    return this.#server.call(method, path, body, { headers, signal });
   }
 
   /** In a row, so that the line is open after them: the first two go by requests. */

@@ -1,37 +1,23 @@
 import { describe, expect, it } from "vitest";
 import { type Random, randomOf } from "../../linearizability/history.ts";
 import { until } from "../../until.ts";
-import { Restarts } from "../file-server.ts";
-import type { Server } from "../server.ts";
-import { killRounds } from "./rounds.ts";
+import { killRounds, Restarts } from "../file-server.ts";
+import type { Answer, Server } from "../server.ts";
 
 const callers = 8;
 const keysEach = 6;
 
-type ExecResponse = { status: number; text: string };
-
 /** Aborted, its caller goes away in the middle. */
-async function exec(
+function exec(
   server: Server,
   id: string,
   key: string | undefined,
   command: string,
   signal: AbortSignal = AbortSignal.timeout(60_000),
-): Promise<ExecResponse> {
-  const response = await fetch(`${server.url}/v1/sandboxes/${id}/exec`, {
-    method: "POST",
-    headers: {
-      ...{ authorization: `Bearer ${server.key}`, "content-type": "application/json" },
-      ...(key === undefined ? {} : { "idempotency-key": key }),
-    },
-    body: JSON.stringify({ command }),
-    signal,
-  });
-  return { status: response.status, text: (await response.text()).trim() };
+): Promise<Answer> {
+  const headers = key === undefined ? {} : { "idempotency-key": key };
+  return server.call("POST", `/v1/sandboxes/${id}/exec`, { command }, { headers, signal });
 }
-
-const codeOf = ({ text }: ExecResponse): string | undefined =>
-  (JSON.parse(text) as { error?: { code: string } }).error?.code;
 
 describe("calls with a key and kill -9 of the whole server", () => {
   const servers = new Restarts();
@@ -46,7 +32,7 @@ describe("calls with a key and kill -9 of the whole server", () => {
     const commandOf = (key: string, ms: number) => `echo ${key} >> log; sleep 0.${ms}`;
 
     for (let round = 1; round <= killRounds; round++) {
-      const known = new Map<string, ExecResponse>();
+      const known = new Map<string, Answer>();
       const open = new Map<string, string>();
       let killed = false;
       const caller = async (name: string, random: Random) => {
@@ -76,34 +62,26 @@ describe("calls with a key and kill -9 of the whole server", () => {
       await working;
 
       // The first call finds the loss; a container that was lost too often is only started by who says so.
-      await exec(server, id, undefined, "true");
+      await server.exec(id, "true");
       const running = await server.call("POST", `/v1/sandboxes/${id}/start`);
       expect(running.body).toMatchObject({ state: "running" });
       for (const [key, command] of open) {
         const before = known.get(key);
-        let response: ExecResponse = { status: 503, text: "" };
+        let response: Answer = { status: 503, body: {} };
         await until(`${key} is known`, async () => {
           response = await exec(server, id, key, command);
           return response.status !== 503;
         });
-        note(
-          before === undefined
-            ? `unanswered: ${codeOf(response) ?? "ran"}`
-            : `answered: ${codeOf(response)}`,
-        );
+        const code = response.body.error?.code;
+        note(before === undefined ? `unanswered: ${code ?? "ran"}` : `answered: ${code}`);
         if (before?.status === 200) {
           expect(response.status).toBe(410);
-          expect(JSON.parse(response.text).error).toMatchObject({
-            code: "result_gone",
-            exitCode: 0,
-          });
+          expect(response.body.error).toMatchObject({ code: "result_gone", exitCode: 0 });
         } else expect([200, 410, 502]).toContain(response.status);
         known.set(key, response);
       }
-      const log = JSON.parse((await exec(server, id, undefined, "cat log")).text) as {
-        stdout: string;
-      };
-      const lines = log.stdout.trim().split("\n");
+      const log = await server.exec(id, "cat log");
+      const lines = String(log.body.stdout).trim().split("\n");
       expect(new Set(lines).size, "no key ran twice").toBe(lines.length);
       for (const [key, response] of known) {
         if (response.status !== 502) expect(lines, `${key} ran`).toContain(key);
@@ -125,16 +103,10 @@ describe("a caller that disconnects", () => {
     const id = await server.create();
     const command = (name: string) =>
       `echo $$ > ${name}; until [ -e end ]; do sleep 0.05; done; echo it`;
-    const cat = async (name: string) =>
-      (
-        JSON.parse((await exec(server, id, undefined, `cat ${name}; true`)).text) as {
-          stdout: string;
-        }
-      ).stdout;
-    const isRunning = async (name: string) => {
-      const looked = await exec(server, id, undefined, `kill -0 $(cat ${name})`);
-      return (JSON.parse(looked.text) as { exitCode: number }).exitCode === 0;
-    };
+    const hasBegun = async (name: string) =>
+      (await server.exec(id, `test -s ${name}`)).body.exitCode === 0;
+    const isRunning = async (name: string) =>
+      (await server.exec(id, `kill -0 $(cat ${name})`)).body.exitCode === 0;
     const leaving = new AbortController();
     const calls = [
       exec(server, id, "kept", command("kept"), leaving.signal),
@@ -145,7 +117,7 @@ describe("a caller that disconnects", () => {
         () => "left",
       ),
     );
-    await until("both run", async () => (await cat("kept")) !== "" && (await cat("lost")) !== "");
+    await until("both run", async () => (await hasBegun("kept")) && (await hasBegun("lost")));
     leaving.abort();
     expect(await Promise.all(calls)).toEqual(["left", "left"]);
     await until("the one without a key has ended", async () => !(await isRunning("lost")));
@@ -157,8 +129,8 @@ describe("a caller that disconnects", () => {
     const joined = exec(server, id, "kept", command("kept"));
     await exec(server, id, "end", "touch end");
     const answer = await joined;
-    expect(JSON.parse(answer.text)).toMatchObject({ exitCode: 0, stdout: "it\n" });
-    expect((await exec(server, id, "kept", command("kept"))).text).toBe(answer.text);
+    expect(answer.body).toMatchObject({ exitCode: 0, stdout: "it\n" });
+    expect(await exec(server, id, "kept", command("kept"))).toEqual(answer);
     const granted = await server.call("POST", path, { holder: "next", waitMs: 10_000 });
     expect(granted.status).toBe(201);
     await servers.stop(server);

@@ -7,7 +7,7 @@ import { sharedServerOfFile } from "../shared-server.ts";
 import { Runs } from "./runs.ts";
 
 const many = 200;
-const looksMin = 10;
+const samplesMin = 10;
 
 const server = await sharedServerOfFile();
 const runs = await Runs.in(server);
@@ -19,28 +19,28 @@ describe("concurrent calls for the same id", () => {
     count: () => number,
   ): Promise<{ highest: number; first: T }> {
     let over = false;
-    let [highest, looks] = [0, 0];
+    let [highest, samples] = [0, 0];
     const worked = async () => {
       const first = await work();
-      while (looks <= looksMin) await work();
+      while (samples <= samplesMin) await work();
       return first;
     };
     const done = worked().finally(() => {
       over = true;
     });
-    for (; !over; looks += 1) {
+    for (; !over; samples += 1) {
       highest = Math.max(highest, count());
       await turn();
     }
     const first = await done;
-    expect(looks).toBeGreaterThan(looksMin);
+    expect(samples).toBeGreaterThan(samplesMin);
     return { highest: Math.max(highest, count()), first };
   }
 
-  const askedByMany = (noun: string, body: Record<string, unknown>) =>
+  const callByMany = (noun: string, body: Record<string, unknown>) =>
     Promise.all(Array.from({ length: many }, () => runs.call("POST", noun, body)));
 
-  function demandOne(answers: Answer[]): void {
+  function expectOneMade(answers: Answer[]): void {
     const made = answers.filter(({ status }) => status === 201);
     const found = answers.filter(({ status }) => status === 200);
     expect([made.length, found.length]).toEqual([1, many - 1]);
@@ -50,10 +50,10 @@ describe("concurrent calls for the same id", () => {
   }
 
   it("[M4] 200 callers of one terminal get the same one, and there is never a second PTY", async () => {
-    const asking = () => askedByMany("terminals", { id: "shared", argv: ["cat"] });
-    const { highest, first } = await most(asking, () => runs.ptys());
+    const callAll = () => callByMany("terminals", { id: "shared", argv: ["cat"] });
+    const { highest, first } = await most(callAll, () => runs.ptys());
     expect(highest).toBe(1);
-    demandOne(first);
+    expectOneMade(first);
     const { body } = await runs.call("GET", "terminals");
     expect(body.terminals).toMatchObject([{ id: "shared" }]);
     expect((await runs.call("DELETE", "terminals/shared")).status).toBe(200);
@@ -63,7 +63,7 @@ describe("concurrent calls for the same id", () => {
   it("[M4] while many callers create and end terminals there are never more PTYs than ids, and in the end as many as are listed", async () => {
     const ids = Array.from({ length: 8 }, (_, n) => `some${n}`);
     const random = randomOf(3);
-    const asking = () =>
+    const callAll = () =>
       Promise.all(
         Array.from({ length: many }, async (_, n) => {
           const id = ids[n % ids.length] ?? "";
@@ -74,7 +74,7 @@ describe("concurrent calls for the same id", () => {
           expect(ends ? [200, 404] : [200, 201]).toContain(request.status);
         }),
       );
-    const { highest } = await most(asking, () => runs.ptys());
+    const { highest } = await most(callAll, () => runs.ptys());
     expect(highest).toBeLessThanOrEqual(ids.length);
     const { body } = await runs.call("GET", "terminals");
     const listed = (body.terminals as { id: string }[]).map(({ id }) => id);
@@ -86,10 +86,10 @@ describe("concurrent calls for the same id", () => {
 
   it("[M4] 200 callers of one session get the same one, and there is never a second shell", async () => {
     const shells = () => runs.running().filter((name) => name === "bash").length;
-    const asking = () => askedByMany("sessions", { id: "shared" });
-    const { highest, first } = await most(asking, shells);
+    const callAll = () => callByMany("sessions", { id: "shared" });
+    const { highest, first } = await most(callAll, shells);
     expect(highest).toBe(1);
-    demandOne(first);
+    expectOneMade(first);
     const { body } = await runs.call("GET", "sessions");
     expect(body.sessions).toMatchObject([{ id: "shared" }]);
     expect((await runs.call("DELETE", "sessions/shared")).status).toBe(200);

@@ -89,7 +89,7 @@ export class Runs {
         const info = readFileSync(`/proc/${this.agent}/fdinfo/${fd}`, "utf8");
         numbers.add(/tty-index:\s*(\d+)/.exec(info)?.[1] ?? fd);
       } catch {
-        // Closed while we looked.
+        // It was closed meanwhile.
       }
     }
     return numbers.size;
@@ -125,7 +125,7 @@ export class Runs {
     return last;
   }
 
-  /** Looks again and again until nothing is left of what came after `before`. Less is no leak. */
+  /** Waits until nothing is left of what came after `before`. Less is no leak. */
   async back(before: Held, memoryMiBMax: number, limitMs: number): Promise<Held> {
     const isBack = (now: Held) =>
       now.descriptors <= before.descriptors &&

@@ -6,7 +6,6 @@ import { expect } from "vitest";
 import { until } from "../../until.ts";
 import type { Server } from "../server.ts";
 
-export type CallResponse = { status: number; body: Record<string, unknown> };
 type Held = { name: string; token: string; fence: number; used: boolean; releasing: boolean };
 
 const settled = ["running", "paused", "failed"];
@@ -52,7 +51,7 @@ export class KilledSandbox {
   }
 
   async #metadataStands(server: Server): Promise<void> {
-    const { body } = await ask(server, "GET", `${this.#path}/metadata`);
+    const { body } = await server.call("GET", `${this.#path}/metadata`);
     expect(Number(body.version)).toBeGreaterThanOrEqual(this.version);
     this.version = Number(body.version);
     const map = body.metadata as Record<string, string>;
@@ -66,11 +65,11 @@ export class KilledSandbox {
 
   async #leaseStands(server: Server): Promise<void> {
     const path = `${this.#path}/lease`;
-    const { body } = await ask(server, "GET", path);
+    const { body } = await server.call("GET", path);
     expect(Number(body.fence)).toBeGreaterThanOrEqual(this.fence);
     const { held, released } = this;
     if (held !== undefined && !held.releasing && this.breaks === 0) {
-      const repeated = await ask(server, "POST", path, ticketOf(held.name));
+      const repeated = await server.call("POST", path, ticketOf(held.name));
       if (held.used) expect(body).toMatchObject({ state: "held", holder: held.name });
       const released = held.used ? [] : [410];
       expect([201, ...released]).toContain(repeated.status);
@@ -79,12 +78,12 @@ export class KilledSandbox {
       } else expect(repeated.body).toMatchObject({ error: { reason: "unused" } });
     }
     if (released !== undefined) {
-      const repeated = await ask(server, "POST", path, ticketOf(released.name));
+      const repeated = await server.call("POST", path, ticketOf(released.name));
       expect(repeated.body).toMatchObject({ error: { code: "lease_lost", reason: "released" } });
     }
-    await ask(server, "DELETE", `${path}?break=true&reason=the+next+round`);
+    await server.call("DELETE", `${path}?break=true&reason=the+next+round`);
     await until("the lease is free", async () => {
-      const now = await ask(server, "GET", path);
+      const now = await server.call("GET", path);
       this.fence = Math.max(this.fence, Number(now.body.fence));
       return now.body.state === "free" && now.body.waiterCount === 0;
     });
@@ -92,13 +91,13 @@ export class KilledSandbox {
 
   async #settles(server: Server): Promise<void> {
     await until("the sandbox settles", async () => {
-      const { body } = await ask(server, "GET", this.#path);
+      const { body } = await server.call("GET", this.#path);
       return settled.includes(String(body.state));
     });
-    expect((await ask(server, "POST", `${this.#path}/start`)).body).toMatchObject({
+    expect((await server.call("POST", `${this.#path}/start`)).body).toMatchObject({
       state: "running",
     });
-    const ran = await ask(server, "POST", `${this.#path}/exec`, { command: "cat kept" });
+    const ran = await server.call("POST", `${this.#path}/exec`, { command: "cat kept" });
     expect(ran.body).toMatchObject({ exitCode: 0, stdout: "kept\n" });
   }
 
@@ -109,21 +108,4 @@ export class KilledSandbox {
 
 export function ticketOf(name: string) {
   return { holder: name, ticket: name.padEnd(16, "_"), ttlMs: 300_000 };
-}
-
-export async function ask(
-  server: Server,
-  method: string,
-  path: string,
-  body?: unknown,
-  more: Record<string, string> = {},
-): Promise<CallResponse> {
-  const headers = { authorization: `Bearer ${server.key}`, ...more };
-  const response = await fetch(`${server.url}${path}`, {
-    method,
-    headers: body === undefined ? headers : { ...headers, "content-type": "application/json" },
-    signal: AbortSignal.timeout(45_000),
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  return { status: response.status, body: (await response.json()) as CallResponse["body"] };
 }

@@ -1,11 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { type Random, randomOf } from "../../linearizability/history.ts";
 import { until } from "../../until.ts";
-import { Restarts } from "../file-server.ts";
+import { killRounds, Restarts } from "../file-server.ts";
 import { alive } from "../processes.ts";
-import { killRounds } from "../runs/rounds.ts";
-import type { Server } from "../server.ts";
-import { ask, type CallResponse, KilledSandbox, ticketOf } from "./kill-sandbox.ts";
+import type { Answer, Server } from "../server.ts";
+import { KilledSandbox, ticketOf } from "./kill-sandbox.ts";
 
 const callers = 10;
 const callsEach = 20;
@@ -36,12 +35,12 @@ async function caller(
     method: string,
     tail: string,
     body?: unknown,
-    headers?: Record<string, string>,
-  ): Promise<CallResponse | undefined> => {
+    headers: Record<string, string> = {},
+  ): Promise<Answer | undefined> => {
     if (round.killed) return undefined;
     round.sent += 1;
     try {
-      const response = await ask(server, method, path + tail, body, headers);
+      const response = await server.call(method, path + tail, body, { headers });
       if (response.status === 500) expect.fail(`${what} answered ${JSON.stringify(response.body)}`);
       round.answered += 1;
       if (response.status < 300) round.ok.set(what, (round.ok.get(what) ?? 0) + 1);

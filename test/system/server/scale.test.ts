@@ -1,8 +1,7 @@
 import { randomInt } from "node:crypto";
-import { readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { alive } from "../processes.ts";
+import { alive, openFiles } from "../processes.ts";
 import { type Server, startServer } from "../server.ts";
 
 const wide = 16;
@@ -79,29 +78,11 @@ async function inStreams<T>(count: number, work: (index: number) => Promise<T>):
   return results;
 }
 
-/** An object has files of its own, and while it is awake it holds them open. */
+/** While an object is awake it holds its files open. */
 function objectsOf(server: Server) {
-  const { pid } = server.workerd;
   const folder = join(server.data, "objects");
-  return {
-    // The journal files come and go as an object wakes and sleeps.
-    files: readdirSync(folder, { recursive: true })
-      .map(String)
-      .filter((name) => name.endsWith(".sqlite"))
-      .sort(),
-    descriptors: openFiles(pid).filter((path) => path.startsWith(folder)).length,
-  };
-}
-
-function openFiles(pid: number): string[] {
-  return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
-    try {
-      return readlinkSync(`/proc/${pid}/fd/${fd}`);
-    } catch {
-      // It was closed while we looked.
-      return [];
-    }
-  });
+  const open = openFiles(server.workerd.pid).filter((path) => path.startsWith(folder));
+  return { files: server.objectFiles(), descriptors: open.length };
 }
 
 /** An id in the form of a real one. */

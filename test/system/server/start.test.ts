@@ -22,14 +22,14 @@ describe("npm start", () => {
 
   it("[O2] generates a key at its first run and prints a command line that uses it", async () => {
     await using server = await startServer();
-    await until("the line is printed", () => server.launched.said.stderr.includes("curl"));
-    const line = server.launched.said.stderr.split("\n").find((text) => text.includes("curl"));
+    await until("the line is printed", () => server.launched.output.stderr.includes("curl"));
+    const line = server.launched.output.stderr.split("\n").find((text) => text.includes("curl"));
     const { stdout } = await run("sh", ["-c", line ?? "exit 1"], { cwd: root });
     expect(JSON.parse(stdout)).toMatchObject({ exitCode: 0, stdout: "hello from sandbox\n" });
     for (const name of ["key", "secret"]) {
       expect(statSync(join(server.data, name)).mode & 0o777).toBe(0o600);
     }
-    expect(server.launched.said.stderr).not.toContain(server.key);
+    expect(server.launched.output.stderr).not.toContain(server.key);
   });
 
   it("[O3] finds the sandboxes of the previous run, with their files and the same key", async () => {
@@ -40,7 +40,7 @@ describe("npm start", () => {
     await first.stop();
     await using second = await startServer({ data: first.data });
     expect(second.key).toBe(first.key);
-    expect(second.launched.said.stderr).not.toContain("curl");
+    expect(second.launched.output.stderr).not.toContain("curl");
     expect((await second.call("GET", `/v1/sandboxes/${id}`)).body).toMatchObject({ id });
     const read = await second.exec(id, "cat note a/b/c");
     expect(read.body).toMatchObject({ exitCode: 0, stdout: "kept\ndeep\n" });

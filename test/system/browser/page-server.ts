@@ -1,14 +1,14 @@
 /**
- * Serves a page with the SDK to a browser and, if given, Berth on the same host. Does not support WebSockets.
+ * Serves a page with the SDK to a browser.
  */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export type PageServer = AsyncDisposable & { url: string };
 
-export async function startPageServer(sdk: string, berth?: string): Promise<PageServer> {
+export async function startPageServer(sdk: string): Promise<PageServer> {
   const own: Record<string, [type: string, text: string]> = {
     "/": [
       "text/html",
@@ -19,7 +19,6 @@ export async function startPageServer(sdk: string, berth?: string): Promise<Page
   const server = createServer((incoming, response) => {
     const [type, text] = own[incoming.url ?? ""] ?? [];
     if (type !== undefined) response.writeHead(200, { "content-type": type }).end(text);
-    else if (berth !== undefined) forward(berth, incoming, response);
     else response.writeHead(404).end();
   });
   server.listen(0, "127.0.0.1");
@@ -32,15 +31,4 @@ export async function startPageServer(sdk: string, berth?: string): Promise<Page
       await once(server, "close");
     },
   };
-}
-
-function forward(berth: string, incoming: IncomingMessage, response: ServerResponse): void {
-  const { method, headers } = incoming;
-  const outgoing = request(`${berth}${incoming.url}`, { method, headers }, (upstream) => {
-    response.writeHead(upstream.statusCode ?? 500, upstream.headers);
-    upstream.pipe(response);
-  });
-  outgoing.on("error", () => response.destroy());
-  response.on("close", () => outgoing.destroy());
-  incoming.pipe(outgoing);
 }
