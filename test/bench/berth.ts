@@ -2,11 +2,11 @@
  * Starts, calls and ends a complete Berth of one machine under measurement. See traces.ts for the check that nothing
  * is left.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { setTimeout as sleep } from "node:timers/promises";
+import type { Readable } from "node:stream";
 import { root, tools } from "../../container/launch/paths.js";
 import type { ExecResult } from "../../src/protocol/exec.ts";
 import type { Sandbox } from "../../src/protocol/sandbox.ts";
@@ -22,7 +22,7 @@ const connections = 64;
 
 export class Berth {
   readonly data: string;
-  readonly #child: ChildProcess;
+  readonly #child: ChildProcessByStdio<null, Readable, null>;
   readonly #ended: Promise<void>;
   #url = "";
   #http: Http | undefined;
@@ -102,32 +102,28 @@ export class Berth {
     const before = this.processes();
     this.#http?.close();
     this.#child.kill("SIGTERM");
-    const aborter = new AbortController();
-    const timeout = sleep(endMs, "late", { signal: aborter.signal }).catch(() => "late");
-    if ((await Promise.race([this.#ended, timeout])) === "late") {
-      this.#child.kill("SIGKILL");
+    const timer = setTimeout(() => this.#child.kill("SIGKILL"), endMs);
+    await this.#ended;
+    clearTimeout(timer);
+    if (this.#child.signalCode === "SIGKILL") {
       throw new Error(`Berth did not end within ${endMs} ms`);
     }
-    aborter.abort();
     return tracesOf(this.data, before);
   }
 
   async #ready(): Promise<string> {
-    const { stdout } = this.#child;
-    if (stdout === null) throw new Error("no stdout");
-    const aborter = new AbortController();
-    const line = new Promise<string>((resolve) => {
-      createInterface({ input: stdout }).on("line", (text) => {
-        const url = /^ready on (\S+)$/.exec(text)?.[1];
-        if (url !== undefined) resolve(url);
+    const timer = setTimeout(() => this.#child.kill("SIGKILL"), readyMs);
+    const lines = createInterface({ input: this.#child.stdout });
+    const url = await new Promise<string | undefined>((resolve) => {
+      lines.on("line", (text) => {
+        const ready = /^ready on (\S+)$/.exec(text)?.[1];
+        if (ready !== undefined) resolve(ready);
       });
+      lines.once("close", () => resolve(undefined));
     });
-    const timeout = sleep(readyMs, undefined, { signal: aborter.signal }).catch(() => undefined);
-    const url = await Promise.race([line, timeout, this.#ended]);
-    aborter.abort();
-    if (url !== undefined) return url;
-    this.#child.kill("SIGKILL");
-    throw new Error(`Berth did not start; see ${join(this.data, "logs")}`);
+    clearTimeout(timer);
+    if (url === undefined) throw new Error(`Berth did not start; see ${join(this.data, "logs")}`);
+    return url;
   }
 }
 

@@ -14,37 +14,40 @@ import { tracesOf } from "./traces.ts";
 
 const containersMax = 64;
 
+/** Starts an engine, which ends with the row. */
+export async function startEngine(bench: Bench): Promise<{ engine: Engine; data: string }> {
+  const data = bench.folder();
+  const lock = openDataFolder(data);
+  const engine = new Engine(data, containersMax);
+  bench.ends(async () => {
+    const before = treeOf(engine.child?.pid ?? 0);
+    await engine.end();
+    lock.release();
+    return tracesOf(data, before);
+  });
+  await engine.start();
+  return { engine, data };
+}
+
 export class DirectEngine {
-  readonly #engine: Engine;
+  readonly http: Http;
   readonly #data: string;
-  readonly #releaseLock: () => void;
-  #http: Http | undefined;
 
   static async start(bench: Bench): Promise<DirectEngine> {
-    const data = bench.folder();
-    const lock = openDataFolder(data);
-    const engine = new Engine(data, containersMax);
-    const direct = new DirectEngine(engine, data, () => lock.release());
-    bench.ends(() => direct.end());
-    await engine.start();
-    direct.#http = new Http(engine.url, { authorization: `Bearer ${engine.secret}` });
-    return direct;
+    const { engine, data } = await startEngine(bench);
+    const http = new Http(engine.url, { authorization: `Bearer ${engine.secret}` });
+    bench.closes(() => http.close());
+    return new DirectEngine(http, data);
   }
 
-  private constructor(engine: Engine, data: string, releaseLock: () => void) {
-    this.#engine = engine;
+  private constructor(http: Http, data: string) {
+    this.http = http;
     this.#data = data;
-    this.#releaseLock = releaseLock;
   }
 
   /** The folder of the engine's trees and snapshots. */
   get engineData(): string {
     return join(this.#data, "engine");
-  }
-
-  get http(): Http {
-    if (this.#http === undefined) throw new Error("not ready yet");
-    return this.#http;
   }
 
   async create(connections = 1): Promise<DirectSandbox> {
@@ -66,15 +69,6 @@ export class DirectEngine {
   async destroy({ id, http }: DirectSandbox): Promise<void> {
     http.close();
     await this.http.ok("POST", enginePaths.destroy(id), { files: "remove" });
-  }
-
-  /** Ends it and returns a description of everything that is left. */
-  async end(): Promise<string[]> {
-    const before = treeOf(this.#engine.child?.pid ?? 0);
-    this.#http?.close();
-    await this.#engine.end();
-    this.#releaseLock();
-    return tracesOf(this.#data, before);
   }
 }
 

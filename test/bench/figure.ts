@@ -1,5 +1,5 @@
 /**
- * The form of a measured figure, common kinds of figures, and statistics on samples. See table.ts for how figures are
+ * The form of a measured figure, common kinds of figures, and statistics on samples. See report.ts for how figures are
  * printed.
  */
 import type { Progress } from "./progress.ts";

@@ -11,9 +11,8 @@ import type { Bench, End, Figure } from "./figure.ts";
 import { help, type Options, parseOptions } from "./options.ts";
 import { machineSeconds } from "./processes.ts";
 import { Progress } from "./progress.ts";
-import { writeReport } from "./report.ts";
+import { tableOf, writeReport } from "./report.ts";
 import { bounds, type RowName, rows } from "./rows.ts";
-import { tableOf } from "./table.ts";
 
 /** The load of the machine is sampled before each row, while the bench runs nothing. */
 const sampleMs = 500;

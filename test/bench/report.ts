@@ -1,4 +1,4 @@
-/** The report file of a run: machine, versions, commit, and every figure with its raw values. */
+/** The results of a run: the report file with machine, versions, commit and raw values, and the printed table. */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
@@ -57,4 +57,37 @@ export function writeReport({ begunAt, isShort, busyPercents, seconds, figures, 
 function outputOf(program: string, args: string[]): string {
   const { stdout } = spawnSync(program, args, { encoding: "utf8", timeout: 10_000 });
   return stdout?.trim() || "unknown";
+}
+
+const head = ["Row", "Measured", "Target", "Ratio", ""];
+
+/** Prints figures as one aligned table, followed by each missed target and what limits it. */
+export function tableOf(figures: Figure[]): string {
+  const lines = [head, ...figures.map(cells)];
+  const widths = head.map((_, index) =>
+    Math.max(...lines.map((line) => (line[index] ?? "").length)),
+  );
+  const rule = widths.map((width) => "-".repeat(width));
+  const text = [head, rule, ...figures.map(cells)].map((line) =>
+    line
+      .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+  const missed = figures.filter(({ met }) => met === false);
+  if (missed.length > 0) {
+    text.push(
+      "",
+      ...missed.map(
+        ({ row, bound = "limits described in docs/design/performance.md" }) =>
+          `MISSED: ${row}. Limited by ${bound}.`,
+      ),
+    );
+  }
+  return `${text.join("\n")}\n`;
+}
+
+function cells({ row, measured, target = "", ratio, met }: Figure): string[] {
+  const verdict = met === undefined ? "" : met ? "pass" : "MISS";
+  return [row, measured, target, ratio === undefined ? "" : `${ratio.toFixed(2)} ×`, verdict];
 }

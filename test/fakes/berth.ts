@@ -18,9 +18,8 @@ import { transaction } from "./transaction.ts";
 type Instance = {
   rows: DatabaseSync;
   alarm: number | undefined;
-  object: SandboxObject | undefined;
-  directory: DirectoryObject | undefined;
-  plan: PlanObject | undefined;
+  kind: Kind;
+  object: SandboxObject | DirectoryObject | PlanObject | undefined;
   container: FakeContainer;
   /** Work that the object continues after its response. */
   background: Set<Promise<unknown>>;
@@ -31,8 +30,8 @@ type Instance = {
 /** One stored row. */
 export type StoredRow = Record<string, string | number | null>;
 
-type Caller = "Worker" | "Directory" | "Sandbox" | "Plan";
-export type ObjectCall = { from: Caller; to: Caller; verb: string };
+type Kind = "Directory" | "Sandbox" | "Plan";
+export type ObjectCall = { from: Kind | "Worker"; to: Kind; verb: string };
 type CallInterceptor = <T>(call: ObjectCall, work: () => T) => T;
 
 /** Like workerd's: fails unless exactly `length` bytes pass. */
@@ -75,7 +74,7 @@ export class FakeBerth {
 
   /** The object as other objects reach it. */
   object(id: string): SandboxObject {
-    return this.#object(id);
+    return this.#object("Sandbox", id) as SandboxObject;
   }
 
   container(id: string): FakeContainer {
@@ -112,8 +111,6 @@ export class FakeBerth {
     const instance = this.#instance(id);
     await Promise.all(instance.background);
     instance.object = undefined;
-    instance.directory = undefined;
-    instance.plan = undefined;
   }
 
   /** Stops the instance at once: nothing that it still does reaches its rows. */
@@ -123,7 +120,6 @@ export class FakeBerth {
     instance.current = { isCut: false };
     instance.background.clear();
     instance.object = undefined;
-    instance.plan = undefined;
   }
 
   /** Whether any object was ever addressed by this name. */
@@ -135,29 +131,26 @@ export class FakeBerth {
     const instance = this.#instance(id);
     if (instance.alarm === undefined) return false;
     instance.alarm = undefined;
-    // The name of a plan is its tenant and its name.
-    const object = id.includes("/") ? this.#plan(id) : (instance.directory ?? this.#object(id));
-    await object.alarm();
+    await this.#object(instance.kind, id).alarm();
     return true;
   }
 
   /** The bindings by which one kind of object reaches the others. */
-  #envOf(from: Caller): Env {
-    const to = <T extends object>(kind: Caller, find: (name: string) => T) => ({
-      getByName: (name: string) => this.#intercepted(from, kind, find(name)),
-    });
+  #envOf(from: Kind | "Worker"): Env {
+    const to = (kind: Kind) =>
+      ({
+        getByName: (name: string) => this.#intercepted(from, kind, this.#object(kind, name)),
+      }) as never;
     return {
-      SANDBOX: to("Sandbox", (id) => this.#object(id)) as unknown as Env["SANDBOX"],
-      DIRECTORY: to("Directory", (tenant) =>
-        this.#directory(tenant),
-      ) as unknown as Env["DIRECTORY"],
-      PLAN: to("Plan", (name) => this.#plan(name)) as unknown as Env["PLAN"],
+      SANDBOX: to("Sandbox"),
+      DIRECTORY: to("Directory"),
+      PLAN: to("Plan"),
       BERTH_SIZES: contractSizes,
       BERTH_SECRET: "the secret of a Berth in memory, which guards nothing",
     };
   }
 
-  #intercepted<T extends object>(from: Caller, to: Caller, object: T): T {
+  #intercepted<T extends object>(from: Kind | "Worker", to: Kind, object: T): T {
     return new Proxy(object, {
       get: (target, verb) => {
         const method: unknown = Reflect.get(target, verb, target);
@@ -168,26 +161,20 @@ export class FakeBerth {
     });
   }
 
-  #plan(name: string): PlanObject {
+  #object(kind: Kind, name: string) {
     const instance = this.#instance(name);
-    instance.plan ??= new PlanObject(durableStateOf(instance), this.#envOf("Plan"));
-    return instance.plan;
-  }
-
-  #directory(tenant: string): DirectoryObject {
-    const instance = this.#instance(tenant);
-    instance.directory ??= new DirectoryObject(durableStateOf(instance), this.#envOf("Directory"));
-    return instance.directory;
-  }
-
-  #object(id: string): SandboxObject {
-    const instance = this.#instance(id);
-    instance.object ??= new ObjectInMemory(
-      durableStateOf(instance),
-      this.#envOf("Sandbox"),
-      fakeRuntime(instance.container),
-    );
+    instance.kind = kind;
+    instance.object ??= this.#create(instance);
     return instance.object;
+  }
+
+  #create(instance: Instance) {
+    const { kind, container } = instance;
+    const state = durableStateOf(instance);
+    const env = this.#envOf(kind);
+    if (kind === "Directory") return new DirectoryObject(state, env);
+    if (kind === "Plan") return new PlanObject(state, env);
+    return new ObjectInMemory(state, env, fakeRuntime(container));
   }
 
   #instance(id: string): Instance {
@@ -196,9 +183,8 @@ export class FakeBerth {
     const instance: Instance = {
       rows: new DatabaseSync(":memory:"),
       alarm: undefined,
+      kind: "Sandbox",
       object: undefined,
-      directory: undefined,
-      plan: undefined,
       container: new FakeContainer(),
       background: new Set(),
       current: { isCut: false },

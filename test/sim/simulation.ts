@@ -118,6 +118,13 @@ export abstract class Simulation {
     this.fail("nothing throws", `${what} threw ${textOf(error)}`);
   }
 
+  /** No timer and no background work may be left. */
+  checkIdle(name: string, host: BaseHost | undefined): void {
+    if (host === undefined || host.timers + host.backgrounds === 0) return;
+    const { timers, backgrounds } = host;
+    this.fail("nothing is left", `${name}: ${timers} timers, ${backgrounds} pieces of work`);
+  }
+
   /** Runs step by step until `isDone`, the time is over, or an invariant is broken; true when `isDone`. */
   async drive(isDone: () => boolean, limitMs: number): Promise<boolean> {
     const { schedule } = this;

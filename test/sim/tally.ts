@@ -8,26 +8,26 @@ const leaseStates = ["free", "offered", "held", "draining"];
 const failReasons = ["container_lost", "start_timed_out", "pause_timed_out", "start_refused"];
 const endReasons = ["released", "expired", "broken", "forced", "unused", "destroyed"];
 
-function named(kind: string, names: readonly string[]): string[] {
+function ofKind(kind: string, names: readonly string[]): string[] {
   return names.map((name) => `${kind}: ${name}`);
 }
 
 /** What the histories must reach; otherwise the invariants were never tested. */
 export const mustReach: readonly string[] = [
-  ...named("state", states),
-  ...named("lease", leaseStates),
-  ...named("state: failed", failReasons),
-  ...named("lease: ended", endReasons),
-  ...named("fault", Object.keys(startFault)),
-  ...named("fault", ["caller goes away", "crash after a commit has come"]),
-  ...named("fault: crash", ["dead", "forgotten"]),
-  ...named("fault: lost", [
+  ...ofKind("state", states),
+  ...ofKind("lease", leaseStates),
+  ...ofKind("state: failed", failReasons),
+  ...ofKind("lease: ended", endReasons),
+  ...ofKind("fault", Object.keys(startFault)),
+  ...ofKind("fault", ["caller goes away", "crash after a commit has come"]),
+  ...ofKind("fault: crash", ["dead", "forgotten"]),
+  ...ofKind("fault: lost", [
     "request to the agent",
     "answer of the agent",
     "answer of the engine",
     "answer to a client",
   ]),
-  ...named("answer: acquire", [
+  ...ofKind("answer: acquire", [
     "ok",
     "lease_held",
     "lease_pending",
@@ -35,7 +35,7 @@ export const mustReach: readonly string[] = [
     "lease_lost",
     "sandbox_destroyed",
   ]),
-  ...named("answer: exec", [
+  ...ofKind("answer: exec", [
     "ok",
     "lease_held",
     "lease_lost",
@@ -44,11 +44,11 @@ export const mustReach: readonly string[] = [
     "not_running",
     "start_failed",
   ]),
-  ...named("answer: release", ["lease_busy", "lease_lost"]),
-  ...named("answer: renew", ["ok"]),
-  ...named("answer: patch", ["version_mismatch"]),
-  ...named("answer: put", ["ok"]),
-  ...named("outcome", [
+  ...ofKind("answer: release", ["lease_busy", "lease_lost"]),
+  ...ofKind("answer: renew", ["ok"]),
+  ...ofKind("answer: patch", ["version_mismatch"]),
+  ...ofKind("answer: put", ["ok"]),
+  ...ofKind("outcome", [
     "a lease was granted",
     "a drain was confirmed",
     "a drain by replacement",
@@ -63,30 +63,30 @@ export const mustReach: readonly string[] = [
     "the agent knew an id",
     "the agent had never seen an id",
   ]),
-  ...named("answer: idempotent", ["operation_interrupted", "result_gone", "unavailable"]),
+  ...ofKind("answer: idempotent", ["operation_interrupted", "result_gone", "unavailable"]),
 ];
 
 /** The same for histories of a fleet. */
 export const fleetMustReach: readonly string[] = [
-  ...named("fault", fleetFaultNames),
-  ...named("fault", ["a request arrives twice"]),
-  ...named("fault: lost", ["request between objects"]),
-  ...named("fault: crash", ["dead", "forgotten"]),
-  ...named("outcome: a decision", ["commit", "abort", "roll_back"]),
-  ...named("outcome", ["a plan was used again", "a plan was named", "one was replaced"]),
-  ...named("answer: commit", [
+  ...ofKind("fault", fleetFaultNames),
+  ...ofKind("fault", ["a request arrives twice"]),
+  ...ofKind("fault: lost", ["request between objects"]),
+  ...ofKind("fault: crash", ["dead", "forgotten"]),
+  ...ofKind("outcome: a decision", ["commit", "abort", "roll_back"]),
+  ...ofKind("outcome", ["a plan was used again", "a plan was named", "one was replaced"]),
+  ...ofKind("answer: commit", [
     "committed",
     "aborted",
     "plan_busy",
     "nothing_to_commit",
     "lease_held",
   ]),
-  ...named("answer: remove", ["lease_held", "ok", "plan_busy"]),
-  ...named("answer: end", ["lease_held", "ok", "plan_busy", "not_found"]),
-  ...named("answer: rollback", ["rolled_back", "nothing_to_roll_back"]),
-  ...named("answer: put", ["ok", "in_other_plan", "plan_busy", "sandbox_destroyed"]),
-  ...named("answer: find", ["ok", "lease_held"]),
-  ...named("answer: list", ["ok"]),
+  ...ofKind("answer: remove", ["lease_held", "ok", "plan_busy"]),
+  ...ofKind("answer: end", ["lease_held", "ok", "plan_busy", "not_found"]),
+  ...ofKind("answer: rollback", ["rolled_back", "nothing_to_roll_back"]),
+  ...ofKind("answer: put", ["ok", "in_other_plan", "plan_busy", "sandbox_destroyed"]),
+  ...ofKind("answer: find", ["ok", "lease_held"]),
+  ...ofKind("answer: list", ["ok"]),
 ];
 
 export class Tally {

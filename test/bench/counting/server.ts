@@ -7,30 +7,21 @@ import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Child } from "../../../container/launch/child.js";
-import { openDataFolder } from "../../../container/launch/data-folder.js";
-import { Engine } from "../../../container/launch/engine.js";
+import type { Engine } from "../../../container/launch/engine.js";
 import { paths, tools } from "../../../container/launch/paths.js";
 import { readWranglerToml, workerdConfig } from "../../../container/launch/worker-config.js";
+import { startEngine } from "../direct.ts";
 import type { Bench } from "../figure.ts";
 import { Http } from "../http.ts";
 import { cpuSeconds, treeOf } from "../processes.ts";
-import { tracesOf } from "../traces.ts";
+import type { Counts } from "./count.js";
 
-const containersMax = 64;
 const listenTimeoutMs = 30_000;
 const endTimeoutMs = 1_500;
 /** Counts that do not change for this long are final: background work has ended. */
 const idleMs = 250;
 const idleLimitMs = 20_000;
 
-export type Counts = {
-  requests: number;
-  alarms: number;
-  rowsRead: number;
-  rowsWritten: number;
-  awakeMs: number;
-  lines: number;
-};
 /** By kind of object; `worker` and `log` have one number each. */
 export type Counted = Record<string, Counts>;
 
@@ -42,36 +33,23 @@ export class CountingBerth {
   readonly http: Http;
 
   static async start(bench: Bench): Promise<CountingBerth> {
-    const data = bench.folder();
-    const lock = openDataFolder(data);
-    const engine = new Engine(data, containersMax);
-    const started: { workerd?: Child } = {};
-    bench.ends(async () => {
-      const { workerd } = started;
-      const pids = [workerd?.pid, engine.child?.pid].flatMap((pid) =>
-        pid === undefined ? [] : treeOf(pid),
-      );
-      await workerd?.end(() => workerd.process.kill("SIGTERM"), endTimeoutMs);
-      await engine.end();
-      lock.release();
-      return tracesOf(data, pids);
-    });
-    await engine.start();
+    const { engine, data } = await startEngine(bench);
     const key = randomBytes(32).toString("base64url");
-    started.workerd = startWorkerd(data, {
+    const workerd = startWorkerd(data, {
       BERTH_API_KEYS: `local:${createHash("sha256").update(key).digest("hex")}`,
       BERTH_SECRET: randomBytes(32).toString("base64url"),
       BERTH_ORIGINS: "",
       BERTH_ENGINE_URL: engine.url,
       BERTH_ENGINE_SECRET: engine.secret,
     });
-    const control = started.workerd.process.stdio[3] as NodeJS.ReadableStream;
-    const port = await started.workerd.firstLine(control as never, portIn, listenTimeoutMs);
+    bench.closes(() => workerd.end(() => workerd.process.kill("SIGTERM"), endTimeoutMs));
+    const control = workerd.process.stdio[3] as NodeJS.ReadableStream;
+    const port = await workerd.firstLine(control as never, portIn, listenTimeoutMs);
     if (port === undefined) {
-      throw new Error(`The counting server did not start: ${started.workerd.log.tail(3)}`);
+      throw new Error(`The counting server did not start: ${workerd.log.tail(3)}`);
     }
     const http = new Http(`http://127.0.0.1:${port}`, { authorization: `Bearer ${key}` });
-    return new CountingBerth(engine, started.workerd, http);
+    return new CountingBerth(engine, workerd, http);
   }
 
   private constructor(engine: Engine, workerd: Child, http: Http) {

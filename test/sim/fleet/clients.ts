@@ -37,20 +37,18 @@ export class FleetClient {
       case "remove": {
         const { plan, key } = action;
         const disposition = dispositionOf(action, key);
-        const call = callPlan(fleet, plan, `remove k${key}`, (actor) =>
+        const outcome = await callPlan(fleet, plan, `remove k${key}`, (actor) =>
           members.removeMember(actor, `k${key}`, disposition),
         );
-        const outcome = await call;
         if (disposition === "force" && "ok" in outcome) fleet.watch.ended.add(outcome.ok.sandbox);
         return this.#note("remove", outcome);
       }
       case "end": {
         const { plan } = action;
         const disposition = dispositionOf(action, plan + 1);
-        const call = callPlan(fleet, plan, "end", (actor, identity) =>
+        const outcome = await callPlan(fleet, plan, "end", (actor, identity) =>
           members.removePlan(actor, identity, disposition),
         );
-        const outcome = await call;
         if (disposition === "force" && "ok" in outcome) {
           for (const { sandbox, state } of outcome.ok.members) {
             if (state === "member") fleet.watch.ended.add(sandbox);
@@ -143,24 +141,15 @@ export class FleetClient {
     switch (action.type) {
       case "write": {
         const waits = action.waits ? { waitMs: 20_000 } : {};
-        return client.perform({
-          type: "exec",
-          runMs: action.runMs,
-          mayWake: true,
-          writes: true,
-          ...waits,
-        });
+        const command = { runMs: action.runMs, mayWake: true, writes: true } as const;
+        return client.perform({ type: "exec", ...command, ...waits });
       }
       case "hold":
         return client.perform({
           type: "lease",
-          ttlMs: 30_000,
-          waitMs: 5_000,
-          queueMs: 5_000,
-          hasTicket: true,
+          ...{ ttlMs: 30_000, waitMs: 5_000, queueMs: 5_000, hasTicket: true },
           inner: [{ type: "rest", ms: action.ms }],
-          end: "release",
-          leavesQueue: false,
+          ...{ end: "release", leavesQueue: false },
         });
       case "break":
         return client.perform({ type: "break" });

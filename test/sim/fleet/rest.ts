@@ -38,13 +38,7 @@ function checkPlans(fleet: Fleet): void {
       );
     }
     for (const run of ended(plan)) checkAtomicity(fleet, plan.name, run);
-    const host = plan.host;
-    if (host !== undefined && host.timers + host.backgrounds > 0) {
-      fleet.fail(
-        "nothing is left",
-        `${plan.name}: ${host.timers} timers, ${host.backgrounds} pieces of work`,
-      );
-    }
+    fleet.checkIdle(plan.name, plan.host);
     for (const member of record.members) checkMember(fleet, record, member);
   }
 }
@@ -185,12 +179,8 @@ async function checkUse(fleet: Fleet, plan: SimulatedPlan): Promise<void> {
     for (const { sandbox, key } of record?.members ?? []) {
       const state = fleet.sandboxes.get(sandbox)?.observer.facts?.sandbox.state;
       if (state === undefined || isEnding(state)) {
-        await auditor.perform({
-          type: "remove",
-          plan: numberOf(plan),
-          key: Number(key.slice(1)),
-          destroy: false,
-        });
+        const member = { plan: numberOf(plan), key: Number(key.slice(1)) };
+        await auditor.perform({ type: "remove", ...member, destroy: false });
       }
     }
     const members = plan.record?.members ?? [];
@@ -201,12 +191,8 @@ async function checkUse(fleet: Fleet, plan: SimulatedPlan): Promise<void> {
     });
     if (members.length === 0 || !isUsable) return;
     const about = { plan: numberOf(plan), waitMs: 20_000 };
-    const commit = await auditor.run({
-      type: "commit",
-      mode: "atomic",
-      allowEmpty: true,
-      ...about,
-    });
+    const terms = { mode: "atomic", allowEmpty: true } as const;
+    const commit = await auditor.run({ type: "commit", ...terms, ...about });
     if (commit?.outcome !== "committed") {
       return fleet.fail("a plan can be used again", JSON.stringify(commit ?? "refused"));
     }

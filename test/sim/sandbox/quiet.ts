@@ -42,11 +42,7 @@ function checkRest(world: World): void {
   if (actor !== undefined && actor.keysInFlight.size > 0) {
     world.fail("nothing is left", `${actor.keysInFlight.size} keys are still under way`);
   }
-  const host = world.object.host;
-  if (host !== undefined && host.timers + host.backgrounds > 0) {
-    const { timers, backgrounds } = host;
-    world.fail("nothing is left", `${timers} timers, ${backgrounds} pieces of command`);
-  }
+  world.checkIdle("the sandbox", world.object.host);
 }
 
 function checkList(world: World): void {
