@@ -30,10 +30,10 @@ export const attachCommand = command({
     const terminal = args.terminal ?? "main";
     using local = new LocalTerminal(context);
     const { sandbox } = await findSandbox(context, parseSandboxOptions(options));
-    const { made } = await openTerminal(context, sandbox, terminal, local.size);
+    const isNew = await openTerminal(context, sandbox, terminal, local.size);
     progress.end();
     // A new terminal shows all its output; an existing one the current screen.
-    const live = await sandbox.attachTerminal(terminal, { signal, ...(made ? { after: 0 } : {}) });
+    const live = await sandbox.attachTerminal(terminal, { signal, ...(isNew ? { after: 0 } : {}) });
     output.info(`Terminal ${terminal} of sandbox ${sandbox.id}; ${detachWords} detaches.`);
     const end = await runSession(live, local, { signal, detaches: true });
     if (end.by === "aborted") throw end.reason;
@@ -52,24 +52,23 @@ function requireTerminal({ stdin, stdout, json }: Context): void {
   });
 }
 
-/** The wait of one call; it is repeated until the user interrupts it. */
-const leaseWaitMs = limits.waitMaxMs;
 const totalWaitMs = 60 * 60_000;
 
-/** Finds the terminal to attach to, or creates it once nobody else holds the lease. */
+/** Creates the terminal once nobody else holds the lease, unless it exists. Returns whether it is new. */
 async function openTerminal(
   context: Context,
   sandbox: SandboxHandle,
   terminal: string,
   size: Size,
-): Promise<{ made: boolean }> {
+): Promise<boolean> {
   const signal = context.interrupts.requested;
-  if (await exists(sandbox, terminal, signal)) return { made: false };
+  if (await exists(sandbox, terminal, signal)) return false;
   const until = performance.now() + totalWaitMs;
   for (;;) {
     try {
-      await sandbox.createTerminal({ id: terminal, ...size }, { waitMs: leaseWaitMs, signal });
-      return { made: true };
+      const options = { waitMs: limits.waitMaxMs, signal };
+      await sandbox.createTerminal({ id: terminal, ...size }, options);
+      return true;
     } catch (thrown) {
       const known = asBerthError(thrown);
       const isHeld = known?.code === "lease_wait_timeout" || known?.code === "lease_held";

@@ -104,6 +104,10 @@ function spawnFailure(program: string, error: NodeJS.ErrnoException): Failure {
 
 const answerWithinMs = 10_000;
 
+/**
+ * Ends what a command that died has left running in the sandbox while it shared this lease. What cannot be ended now
+ * ends with the lease.
+ */
 async function endOrphans(
   sandbox: SandboxHandle,
   lease: string,

@@ -21,10 +21,9 @@ export function printReport(
     output.info(`The command was ended: it took longer than ${(timeoutMs ?? 0) / 1000} s.`);
   if (pull === null) return;
   if (pull.status === "failed") {
-    output.warn(
-      `The changes could not be fetched: ${messageOf(pull.thrown)}`,
-      hintFor(pull) ?? stillInSandbox,
-    );
+    const hint = pull.thrown instanceof Failure ? pull.thrown.hint : undefined;
+    const message = messageOf(pull.thrown);
+    output.warn(`The changes could not be fetched: ${message}`, hint ?? stillInSandbox);
     return;
   }
   const { changed, conflicts, kept, refused, newCommits } = pull;
@@ -46,9 +45,8 @@ export function toRunDocument(
   { ended, durationMs, sync, pull }: RunOutcome,
   output: Record<string, unknown>,
 ): Record<string, unknown> {
-  const configChanged = drifted;
   const fields = { ...ended, ...output, durationMs, sync, pull: pullDocument(pull) };
-  return { sandbox: id, configChanged, ...fields };
+  return { sandbox: id, configChanged: drifted, ...fields };
 }
 
 function warnOfCommits(output: Output, id: string, newCommits: number): void {
@@ -75,15 +73,10 @@ function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-function hintFor({ thrown }: Extract<PullOutcome, { status: "failed" }>): string | undefined {
-  return thrown instanceof Failure ? thrown.hint : undefined;
-}
-
 function formatPaths(paths: string[]): string {
   const more = paths.length - pathsShownMax;
-  return (
-    paths.slice(0, pathsShownMax).map(formatPath).join(", ") + (more > 0 ? ` and ${more} more` : "")
-  );
+  const shown = paths.slice(0, pathsShownMax).map(formatPath).join(", ");
+  return more > 0 ? `${shown} and ${more} more` : shown;
 }
 
 /** Quotes a name with spaces or control characters. */

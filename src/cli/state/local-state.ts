@@ -42,12 +42,8 @@ export class LocalState {
     this.#output = output;
   }
 
-  list(): KnownSandbox[] {
-    return this.#read();
-  }
-
   find(scope: ScopeKey): KnownSandbox | undefined {
-    return this.#read().find((record) => hasScope(record, scope));
+    return this.list().find((record) => hasScope(record, scope));
   }
 
   /** Records the sandbox of a scope, in place of an earlier one. */
@@ -63,7 +59,7 @@ export class LocalState {
 
   /** Records the configuration hash for which drift was reported (undefined: no drift). Returns whether it changed. */
   noteDrift(id: string, toldConfig: string | undefined): boolean {
-    const known = this.#read().find((record) => record.id === id);
+    const known = this.list().find((record) => record.id === id);
     if (known?.toldConfig === toldConfig) return false;
     this.#change((before) =>
       before.map((record) => {
@@ -96,7 +92,7 @@ export class LocalState {
     return join(this.#checkout.root, ".berth/state.json");
   }
 
-  #read(): KnownSandbox[] {
+  list(): KnownSandbox[] {
     let text: string;
     try {
       text = readFileSync(this.#path, "utf8");
@@ -119,7 +115,7 @@ export class LocalState {
       this.#ownFolder();
       withFileLock(join(dirname(this.#path), "state.lock"), lockWaitMs, () => {
         this.#hideFromGit();
-        const before = this.#read();
+        const before = this.list();
         const after = change(before);
         if (after === before && (existsSync(this.#path) || after.length === 0) && !this.#hasWarned)
           return;

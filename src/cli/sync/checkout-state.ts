@@ -126,6 +126,7 @@ const statusSettings =
   "^(core\\.(autocrlf|eol|safecrlf|filemode|symlinks|ignorecase|precomposeunicode)" +
   "|status\\.(renames|renamelimit|showuntrackedfiles)|diff\\.(renames|renamelimit))$";
 
+/** What decides outside of the tree how git sees a checkout. The tree's own lists are files like others. */
 async function readSettings(repository: Repository): Promise<GitSettings> {
   const { plain } = repository;
   const args = ["config", "--null", "--get-regexp"];

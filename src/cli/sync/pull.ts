@@ -131,7 +131,10 @@ const ignorableCharacters = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
 const nameBytesMax = 4095;
 const partBytesMax = 255;
 
-/** Why the name is not acceptable; undefined if it is. Each character of a name is a byte. */
+/**
+ * Why the name may not become a file of this machine, which a program in the sandbox may try to attack; undefined if it
+ * may. Each character of a name is a byte.
+ */
 function findNameProblem(name: string): string | undefined {
   if (name === "" || name.length > nameBytesMax || name.includes("\0"))
     return "it is not a valid name";

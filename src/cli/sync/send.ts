@@ -123,7 +123,7 @@ const quiet = ["gc.auto=0", "maintenance.auto=false", "fetch.writeCommitGraph=fa
 
 type Pack = { path: string; bytes: number; objects: number; remove(): void };
 
-/** `had` comes from the sandbox: ids unknown here are ignored. */
+/** Packs into a file, because a pack may be large. `had` comes from the sandbox: ids unknown here are ignored. */
 async function packMissing(repository: Repository, state: string, had: string[]): Promise<Pack> {
   const { raw, berthDir } = repository;
   const ids = had.filter((id) => idPattern.test(id));

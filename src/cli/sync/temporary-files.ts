@@ -23,7 +23,10 @@ export function removeStaleFiles(folder: string): void {
   }
 }
 
-/** A missing index has no copy either: git treats that as an empty one. */
+/**
+ * Works on a copy of an index, so that the original is neither locked nor written. A missing index has no copy either:
+ * git treats that as an empty one.
+ */
 export async function withIndexCopy<T>(
   from: string,
   folder: string,

@@ -29,6 +29,8 @@ beforeEach(async () => {
 });
 
 const berth = (...args: string[]) => user.berth(args, { cwd: repo });
+const output = (...args: string[]) => user.output(args, { cwd: repo });
+const message = (...args: string[]) => user.failure(args, { cwd: repo });
 /** The document printed with `--json`, an option that comes before the command. */
 async function json<Document = RunDocument>([verb = "", ...args]: string[], code = 0, cwd = repo) {
   const ran = await user.berth([verb, "--json", ...args], { cwd });
@@ -110,9 +112,8 @@ it("[CL28] uses the lease of `berth lock`, runs longer than that, and in the san
 it("[CL29] fails with the end of the log if the process exits before it is ready", async () => {
   const command = "seq 1 50; echo why >&2; exit 3";
   for (const options of [[], ["--port", "3101"], ["--log", "never"]]) {
-    const ran = await berth("run", "bad", ...options, "--", "sh", "-c", command);
-    expect(ran).toMatchObject({ code: 1, stdout: "" });
-    const lines = ran.stderr.trimEnd().split("\n");
+    const printed = await message("run", "bad", ...options, "--", "sh", "-c", command);
+    const lines = printed.trimEnd().split("\n");
     expect(lines.slice(0, 3)).toEqual(["32", "33", "34"]);
     expect(lines.slice(-3)).toEqual([
       "why",
@@ -129,9 +130,7 @@ it("[CL29] fails with the end of the log if the process exits before it is ready
 
 it("[CL29] fails if the process is not ready in time, and the process continues", async () => {
   const call = ["run", "slow", "--port", "3102", "--timeout", "1", "--"];
-  const ran = await berth(...call, "sh", "-c", "echo waiting; sleep 600");
-  expect(ran).toMatchObject({ code: 1, stdout: "" });
-  expect(ran.stderr).toBe(
+  expect(await message(...call, "sh", "-c", "echo waiting; sleep 600")).toBe(
     "waiting\nerror: slow is running but was not ready within 1 s: waited until it listens on port 3102.\n" +
       "hint: Follow it with `berth logs slow -f`, end it with `berth kill slow`, or wait longer with `--timeout`.\n",
   );
@@ -182,13 +181,10 @@ it("[CL30] repeats the last command, in its folder, on the current files", async
 });
 
 it("[CL30] says that there is nothing to repeat, and creates no sandbox", async () => {
-  const ran = await berth("run", "never");
-  expect(ran).toEqual({
-    ...{ code: 1, signal: null, stdout: "" },
-    stderr:
-      "error: There is no process `never` to run again.\n" +
+  expect(await message("run", "never")).toBe(
+    "error: There is no process `never` to run again.\n" +
       "hint: Run `berth run never -- <command>`.\n",
-  });
+  );
   const elsewhere = user.repo("other");
   const document = await user.json(["run", "web"], { cwd: elsewhere, code: 1 });
   expect(document).toMatchObject({ error: { code: "no_sandbox" } });
@@ -200,10 +196,7 @@ it("[CL31] kill ends a process with everything it started, by name or id, and ca
   const tree = "(setsid sleep 666 &); sleep 666 & wait";
   const { process } = await json(["run", "web", "--", "sh", "-c", tree]);
   const { id } = process;
-  expect(await berth("kill", "web")).toEqual({
-    ...{ code: 0, signal: null, stderr: "" },
-    stdout: `web (${id}) has ended: SIGTERM\n`,
-  });
+  expect(await output("kill", "web")).toBe(`web (${id}) has ended: SIGTERM\n`);
   const left = await sandbox.exec({ command: "ps -ef | grep -c '[s]leep 666'" });
   expect(left.stdout).toBe("0\n");
   expect((await berth("kill", "web")).stdout).toBe(`web (${id}) had already ended: SIGTERM\n`);
@@ -232,10 +225,7 @@ it("[CL31] kill reports a missing process, and waits for the holder of the lease
 it("[CL31] kill by name ends the running process, even if one that could not start is newer", async () => {
   const { process } = await json(["run", "web", "--", "sleep", "600"]);
   expect((await berth("run", "web", "--", "no-such-program")).code).toBe(1);
-  expect(await berth("kill", "web")).toEqual({
-    ...{ code: 0, signal: null, stderr: "" },
-    stdout: `web (${process.id}) has ended: SIGTERM\n`,
-  });
+  expect(await output("kill", "web")).toBe(`web (${process.id}) has ended: SIGTERM\n`);
   expect(await running()).toEqual([]);
 });
 
@@ -280,9 +270,7 @@ it("[CL32] reports wrong usage before anything is created", async () => {
 
 it("[CL32] a missing program is reported and leaves the running process alone", async () => {
   const { process } = await json(["run", "web", "--", "sleep", "600"]);
-  const ran = await berth("run", "web", "--", "no-such-program");
-  expect(ran).toMatchObject({ code: 1, stdout: "" });
-  expect(ran.stderr).toBe(
+  expect(await message("run", "web", "--", "no-such-program")).toBe(
     "no-such-program: not found\nerror: web exited with 127 before it was ready.\n" +
       `hint: The previous process continues: ${process.id}.\n`,
   );

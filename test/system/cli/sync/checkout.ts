@@ -32,8 +32,7 @@ export class Checkout implements Disposable {
   static begun(files: Record<string, string> = { "a.txt": "a\n", "b/c.txt": "c\n" }): Checkout {
     const checkout = new Checkout();
     checkout.git("init", "-q", "-b", "main");
-    for (const [name, content] of Object.entries(files)) checkout.write(name, content);
-    checkout.commit("the first one");
+    checkout.commit("the first one", files);
     return checkout;
   }
 
@@ -66,7 +65,9 @@ export class Checkout implements Disposable {
     };
   }
 
-  commit(message: string): void {
+  /** Commits everything, after writing these files. */
+  commit(message: string, files: Record<string, string | Buffer> = {}): void {
+    for (const [name, content] of Object.entries(files)) this.write(name, content);
     this.git("add", "-A");
     this.git("commit", "-q", "--allow-empty", "-m", message);
   }

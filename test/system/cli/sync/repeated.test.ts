@@ -19,19 +19,16 @@ describe("history", () => {
     await using pair = await begun();
     const of = pair.checkout;
     await expectSynced(pair);
-    of.write("a.txt", "second\n");
-    of.commit("second");
+    of.commit("second", { "a.txt": "second\n" });
     await expectSynced(pair);
     of.git("commit", "-q", "--amend", "-m", "in other words");
     await expectSynced(pair);
     of.git("reset", "-q", "--hard", "HEAD~1");
     await expectSynced(pair);
     of.git("checkout", "-q", "-b", "side");
-    of.write("side.txt", "side\n");
-    of.commit("side");
+    of.commit("side", { "side.txt": "side\n" });
     of.git("checkout", "-q", "main");
-    of.write("main.txt", "main\n");
-    of.commit("main");
+    of.commit("main", { "main.txt": "main\n" });
     await expectSynced(pair);
     of.git("merge", "-q", "--no-edit", "side");
     await expectSynced(pair);
@@ -76,8 +73,7 @@ describe("only what is missing", () => {
 
   it("[SY11] a small change sends little, however large the checkout is", async () => {
     await using pair = await begun();
-    pair.checkout.write("large.bin", randomBytes(3_000_000));
-    pair.checkout.commit("large");
+    pair.checkout.commit("large", { "large.bin": randomBytes(3_000_000) });
     expect(await expectSynced(pair)).toBeGreaterThan(2_900_000);
     pair.checkout.write("a.txt", "changed\n");
     const sentBytes = await expectSynced(pair);
@@ -255,8 +251,7 @@ esac
       await expectSynced(pair);
       await pair.there(how);
       await expectSynced(pair);
-      pair.checkout.write("a.txt", "changed again\n");
-      pair.checkout.commit("and again");
+      pair.checkout.commit("and again", { "a.txt": "changed again\n" });
       await expectSynced(pair);
     });
   }

@@ -20,8 +20,7 @@ const shapes: Shape[] = [
   [
     "[SY1] sends a checkout with a detached HEAD",
     (of) => {
-      of.write("a.txt", "second\n");
-      of.commit("second");
+      of.commit("second", { "a.txt": "second\n" });
       of.git("checkout", "-q", "--detach", "HEAD~1");
       of.write("a.txt", "detached\n");
     },
@@ -36,16 +35,13 @@ const shapes: Shape[] = [
     "[SY1] sends a merge in conflict, with both sides",
     (of) => {
       of.git("checkout", "-q", "-b", "other");
-      of.write("a.txt", "theirs\n");
-      of.write("new.txt", "new\n");
-      of.commit("theirs");
+      of.commit("theirs", { "a.txt": "theirs\n", "new.txt": "new\n" });
       of.git("checkout", "-q", "main");
       of.write("a.txt", "ours\n");
       of.remove("b/c.txt");
       of.commit("ours");
       of.git("checkout", "-q", "other");
-      of.write("b/c.txt", "changed\n");
-      of.commit("changed what the others removed");
+      of.commit("changed what the others removed", { "b/c.txt": "changed\n" });
       of.tryGit("merge", "-q", "main");
     },
     /u UU .*a\.txt.*u UD .*b\/c\.txt/,
@@ -54,11 +50,9 @@ const shapes: Shape[] = [
     "[SY1] sends a rebase in progress",
     (of) => {
       of.git("checkout", "-q", "-b", "topic");
-      of.write("a.txt", "topic\n");
-      of.commit("topic");
+      of.commit("topic", { "a.txt": "topic\n" });
       of.git("checkout", "-q", "main");
-      of.write("a.txt", "main\n");
-      of.commit("main");
+      of.commit("main", { "a.txt": "main\n" });
       of.git("checkout", "-q", "topic");
       of.tryGit("rebase", "-q", "main");
     },
@@ -91,8 +85,7 @@ const shapes: Shape[] = [
   [
     "[SY2] sends renames that were staged and changed afterwards",
     (of) => {
-      of.write("long.txt", "line\n".repeat(100));
-      of.commit("long");
+      of.commit("long", { "long.txt": "line\n".repeat(100) });
       of.git("mv", "long.txt", "moved.txt");
       of.write("moved.txt", `${"line\n".repeat(100)}more\n`);
     },
@@ -134,8 +127,7 @@ const shapes: Shape[] = [
   [
     "[SY3] sends bytes of any kind, in changed and in new files",
     (of) => {
-      of.write("binary", bytes);
-      of.commit("binary");
+      of.commit("binary", { binary: bytes });
       of.write("binary", Buffer.concat([bytes, bytes]));
       of.write("other.bin", bytes);
       of.write("empty", "");
@@ -172,8 +164,7 @@ const shapes: Shape[] = [
     "[SY4] sends line ends as they are on disk, even if git converts them",
     (of) => {
       of.git("config", "core.autocrlf", "true");
-      of.write("crlf.txt", "one\r\ntwo\r\n");
-      of.commit("crlf");
+      of.commit("crlf", { "crlf.txt": "one\r\ntwo\r\n" });
       of.write("both.txt", "one\r\n");
       of.write("b/c.txt", "c\r\nchanged\r\n");
     },
@@ -214,10 +205,11 @@ const shapes: Shape[] = [
         ".gitattributes",
         "*.dos eol=crlf\n*.id ident\n*.u16 working-tree-encoding=UTF-16LE\n",
       );
-      of.write("x.dos", "one\r\ntwo\r\nthree\r\n");
-      of.write("x.id", "$Id$\n");
-      of.write("x.u16", Buffer.from("wide\n", "utf16le"));
-      of.commit("attributes");
+      of.commit("attributes", {
+        "x.dos": "one\r\ntwo\r\nthree\r\n",
+        "x.id": "$Id$\n",
+        "x.u16": Buffer.from("wide\n", "utf16le"),
+      });
       of.remove("x.id");
       of.git("checkout", "-q", "--", "x.id");
       of.write("y.u16", Buffer.from("new\n", "utf16le"));
@@ -230,10 +222,11 @@ const shapes: Shape[] = [
     (of) => {
       of.git("config", "filter.upper.clean", "tr a-z A-Z");
       of.git("config", "filter.upper.smudge", "tr A-Z a-z");
-      of.write(".gitattributes", "*.up filter=upper\n");
-      of.write("same.up", "same\n");
-      of.write("other.up", "other\n");
-      of.commit("filtered");
+      of.commit("filtered", {
+        ".gitattributes": "*.up filter=upper\n",
+        "same.up": "same\n",
+        "other.up": "other\n",
+      });
       of.write("a.txt", "changed\n");
     },
     /a\.txt/,
@@ -241,9 +234,7 @@ const shapes: Shape[] = [
   [
     "[SY5] sends the index flags intent-to-add, skip-worktree and assume-unchanged",
     (of) => {
-      of.write("left-out", "x\n");
-      of.write("set-aside", "x\n");
-      of.commit("more");
+      of.commit("more", { "left-out": "x\n", "set-aside": "x\n" });
       of.write("announced", "x\n");
       of.link("announced-link", "a.txt");
       of.git("add", "-N", "announced", "announced-link");

@@ -26,9 +26,7 @@ describe("large files (LFS)", () => {
     // What git-lfs does as far as it matters here: the content is stored elsewhere, git gets a pointer.
     of.git("config", "filter.lfs.clean", "sed -e s/content/pointer/");
     of.git("config", "filter.lfs.smudge", "sed -e s/pointer/content/");
-    of.write(".gitattributes", "*.big filter=lfs -text\n");
-    of.write("x.big", "content one\n");
-    of.commit("large");
+    of.commit("large", { ".gitattributes": "*.big filter=lfs -text\n", "x.big": "content one\n" });
   };
 
   it("[SY8] an unchanged file is sent as git stores it", async () => {
@@ -139,8 +137,7 @@ describe("special repositories", () => {
   it("[SY10] sends a shallow clone, and again after it was unshallowed", async () => {
     using origin = Checkout.begun();
     for (const text of ["two", "three", "four"]) {
-      origin.write("a.txt", `${text}\n`);
-      origin.commit(text);
+      origin.commit(text, { "a.txt": `${text}\n` });
     }
     const clone = new Checkout();
     clone.gitAt(clone.folder, "clone", "-q", "--depth=2", `file://${origin.root}`, "code");
