@@ -1,6 +1,7 @@
 /** Schemas of checkpoints (saved file trees of a sandbox), and of the difference between two of them. */
 import { z } from "zod";
 import { component } from "./fields/component.ts";
+import { plainText } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
 
 export const checkpointIdPattern = /^([a-z][a-z0-9]{23})\.([a-z0-9]{12})$/;
@@ -11,13 +12,7 @@ export const checkpointIdSchema = z
   .meta({ example: "k3v9q2m7x1c5b8n4tq0w8e2r.a1b2c3d4e5f6" });
 
 export const checkpointCallSchema = component("CheckpointCall", {
-  name: z
-    .string()
-    .min(1)
-    .max(limits.checkpointNameCharsMax)
-    .regex(/^[^\p{Cc}]*$/u, "must not contain control characters")
-    .refine((text) => text.isWellFormed(), "must be well-formed Unicode")
-    .optional(),
+  name: plainText(limits.checkpointNameCharsMax).min(1).optional(),
 });
 
 export const checkpointSchema = component("Checkpoint", {

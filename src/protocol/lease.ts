@@ -1,15 +1,10 @@
 /** Schemas of the lease of a sandbox. Its rules are in core/lease. */
 import { z } from "zod";
 import { component } from "./fields/component.ts";
-import { flagSchema, wholeNumber } from "./fields/scalar.ts";
+import { flagSchema, plainText, wholeNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
 
-const holderSchema = z
-  .string()
-  .min(1)
-  .max(limits.holderCharsMax)
-  .regex(/^[^\p{Cc}]*$/u, "must not contain control characters")
-  .refine((text) => text.isWellFormed(), "must be well-formed Unicode");
+const holderSchema = plainText(limits.holderCharsMax).min(1);
 
 export const ticketSchema = z
   .string()

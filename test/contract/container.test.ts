@@ -44,7 +44,7 @@ containerContract("memory", async () => {
     async close() {
       for (const machine of machines.values()) {
         machine.exitWith({ exitCode: null, signal: "SIGKILL", reason: "destroyed" });
-        expect(machine.exitWaiters.size).toBe(0);
+        expect(machine.onExit.size).toBe(0);
       }
     },
   };

@@ -19,6 +19,15 @@ export function pageLimit(what: string, max: number, byDefault: number) {
   return queryNumber(1, max).prefault(byDefault).describe(`${what} per page.`);
 }
 
+/** Text that is shown to people: names, paths and the like. */
+export function plainText(charsMax: number) {
+  return z
+    .string()
+    .max(charsMax)
+    .regex(/^[^\p{Cc}]*$/u, "must not contain control characters")
+    .refine((text) => text.isWellFormed(), "must be well-formed Unicode");
+}
+
 /** The description of a cursor in a query. */
 export const nextCursor = "The `nextCursor` of an earlier page.";
 

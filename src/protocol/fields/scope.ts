@@ -1,12 +1,9 @@
 /** The schema of a scope: what a caller works on. The Directory knows the current sandbox of each scope. */
 import { z } from "zod";
 import { limits } from "../limits.ts";
+import { plainText } from "./scalar.ts";
 
-const textSchema = z
-  .string()
-  .max(limits.scopeCharsMax)
-  .regex(/^[^\p{Cc}]*$/u, "must not contain control characters")
-  .refine((text) => text.isWellFormed(), "must be well-formed Unicode");
+const textSchema = plainText(limits.scopeCharsMax);
 
 export const scopeSchema = z
   .strictObject({

@@ -22,16 +22,15 @@ export const agentBootSchema = z.strictObject({
   env: envSchema,
 });
 
-export const agentExecCallSchema = z.intersection(
-  execCallSchema,
-  // Both sides are strict: an intersection refuses only fields that neither side has.
-  z.strictObject({
-    execId: z.string(),
-    requestId: z.string(),
-    /** With an idempotency key: continues without the caller, its result is stored, and an id never runs twice. */
-    keep: z.boolean().optional(),
-  }),
-);
+const execFields = z.strictObject({
+  execId: z.string(),
+  requestId: z.string(),
+  /** With an idempotency key: continues without the caller, its result is stored, and an id never runs twice. */
+  keep: z.boolean().optional(),
+});
+
+/** Both sides are strict: an intersection refuses only fields that neither side has. */
+export const agentExecCallSchema = z.intersection(execCallSchema, execFields);
 
 /** The object generates the id. A repeated call with it returns the same process and starts nothing. */
 export const agentProcessCallSchema = z.intersection(
@@ -42,14 +41,7 @@ export const agentProcessCallSchema = z.intersection(
 /** Always has an id: that of the caller, or one that the object generated. */
 export const agentSessionCallSchema = sessionCallSchema.required({ id: true });
 
-export const agentSessionExecCallSchema = z.intersection(
-  sessionExecCallSchema,
-  z.strictObject({
-    execId: z.string(),
-    requestId: z.string(),
-    keep: z.boolean().optional(),
-  }),
-);
+export const agentSessionExecCallSchema = z.intersection(sessionExecCallSchema, execFields);
 
 export const agentTerminalCallSchema = z.intersection(
   terminalCallSchema,

@@ -6,9 +6,9 @@ import {
   createSandbox,
   eventually,
   expectRefusal,
+  expectRefusals,
   itWith,
   refusal,
-  refusals,
   type World,
 } from "./world.ts";
 
@@ -69,41 +69,27 @@ export function planContract(world: World): void {
         plan.commits(),
         plan.commitOf(1),
       ];
-      const refused = await refusals(calls);
-      expect(refused.map(({ code }) => code)).toEqual(calls.map(() => "not_found"));
+      await expectRefusals(calls, "not_found");
     });
 
     it("[PL42] name the field of a bad call, and refuse foreign sandboxes like unknown ones", async () => {
       const plan = await begun();
-      const bad = async (call: Promise<unknown>) => {
-        const { code, facts } = await refusal(call);
-        return [code, facts.field];
-      };
-      const wrong = (call: unknown) => plan.putMember("a", call as never);
-      expect(await bad(world.berth.plan("a b").put())).toEqual(["bad_request", "plan"]);
-      expect(await bad(plan.putMember("-", { sandboxId: "x" }))).toEqual(["bad_request", "key"]);
-      expect(await bad(wrong({}))).toEqual(["bad_request", "sandboxId"]);
-      expect(await bad(wrong({ sandboxId: "x" }))).toEqual(["bad_request", "sandboxId"]);
-      expect(await bad(wrong({ create: { colour: "red" } }))).toEqual([
-        "bad_request",
-        "create.colour",
-      ]);
-      expect(await bad(wrong({ create: {}, sandboxId: "x" }))).toEqual([
-        "bad_request",
-        "sandboxId",
-      ]);
-      expect(await bad(plan.commit({ mode: "some" } as unknown as CommitInput))).toEqual([
-        "bad_request",
-        "mode",
-      ]);
-      expect(await bad(plan.commit({ waitMs: -1 }))).toEqual(["bad_request", "waitMs"]);
-      expect(await bad(plan.rollback({ mode: "atomic" } as never))).toEqual([
-        "bad_request",
-        "mode",
-      ]);
-      expect(await bad(plan.commits({ limit: 0 }))).toEqual(["bad_request", "limit"]);
-      expect(await bad(plan.commitOf(0.5))).toEqual(["bad_request", "n"]);
-      expect(await bad(world.berth.plans({ limit: 0 }))).toEqual(["bad_request", "limit"]);
+      const member = (call: unknown) => plan.putMember("a", call as never);
+      const bad: [field: string, call: () => PromiseLike<unknown>][] = [
+        ["plan", () => world.berth.plan("a b").put()],
+        ["key", () => plan.putMember("-", { sandboxId: "x" })],
+        ["sandboxId", () => member({})],
+        ["sandboxId", () => member({ sandboxId: "x" })],
+        ["create.colour", () => member({ create: { colour: "red" } })],
+        ["sandboxId", () => member({ create: {}, sandboxId: "x" })],
+        ["mode", () => plan.commit({ mode: "some" } as unknown as CommitInput)],
+        ["waitMs", () => plan.commit({ waitMs: -1 })],
+        ["mode", () => plan.rollback({ mode: "atomic" } as never)],
+        ["limit", () => plan.commits({ limit: 0 })],
+        ["n", () => plan.commitOf(0.5)],
+        ["limit", () => world.berth.plans({ limit: 0 })],
+      ];
+      for (const [field, call] of bad) await expectRefusals([call], "bad_request", { field });
       const foreign = await world.other.create({ start: false });
       for (const sandboxId of [foreign.id, "k3v9q2m7x1c5b8n4tq0w8e2r"]) {
         const { code, message } = await refusal(plan.putMember("a", { sandboxId }));

@@ -66,6 +66,10 @@ export function leaseLost(): BerthError {
 export class Wakeups {
   readonly #listeners = new Set<() => void>();
 
+  get size(): number {
+    return this.#listeners.size;
+  }
+
   /** Returns what removes the listener. */
   once(listener: () => void): () => void {
     this.#listeners.add(listener);

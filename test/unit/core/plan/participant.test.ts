@@ -26,7 +26,7 @@ describe("a plan's participant", () => {
   it("[PL50] belongs to one plan: another is refused, and joining or leaving again changes nothing", () => {
     const member = new ParticipantHarness();
     expect([member.leave(), member.join(3), member.join(3), member.join(2)]).toEqual(
-      Array.from({ length: 4 }, () => "done"),
+      Array(4).fill("done"),
     );
     expect(member.participant).toMatchObject({ run: 3 });
     expect([member.join(9, "other"), member.hold(9, "other")]).toEqual([
@@ -46,7 +46,7 @@ describe("a plan's participant", () => {
       expect(member.participant).toBeNull();
       expect([...member.leases, ...member.checkpoints.keys(), ...member.leaks]).toEqual([]);
       expect([member.held(1), member.preparedCommit(1), member.prepare(1)]).toEqual(
-        Array.from({ length: 3 }, () => "stale_run"),
+        Array(3).fill("stale_run"),
       );
       expect([...member.leases, ...member.checkpoints.keys()]).toEqual([]);
     }
@@ -67,7 +67,7 @@ describe("a plan's participant", () => {
       member.finish(1, "commit"),
       member.finish(1, "commit"),
       member.finish(1, "abort"),
-    ]).toEqual(Array.from({ length: 3 }, () => "committed"));
+    ]).toEqual(Array(3).fill("committed"));
     expect(member.leases.size).toBe(0);
     expect([...member.checkpoints.keys()]).toEqual([member.committed]);
     expect(member.eventNames).toEqual(["joined", "prepared", "committed"]);
@@ -89,7 +89,7 @@ describe("a plan's participant", () => {
           member.held(1),
           member.prepare(1),
           member.preparedCommit(1),
-        ]).toEqual(Array.from({ length: 4 }, () => "stale_run"));
+        ]).toEqual(Array(4).fill("stale_run"));
         expect(member.participant).toBe(participant);
         expect([...member.leases, ...member.checkpoints.keys()]).toEqual([]);
       }
@@ -101,7 +101,7 @@ describe("a plan's participant", () => {
     expect(member.finish(7, "abort")).toBe("aborted");
     expect(member.finish(7, "abort")).toBe("aborted");
     expect([member.hold(7), member.finish(6, "abort"), member.finish(6, "commit")]).toEqual(
-      Array.from({ length: 3 }, () => "stale_run"),
+      Array(3).fill("stale_run"),
     );
     expect(member.hold(8)).toBe("ticket");
     expect(member.eventNames).toEqual(["joined"]);
@@ -171,45 +171,26 @@ describe("a plan's participant", () => {
 
   /** Mostly steps of the open run, else of a later or an earlier one. */
   const by = fc.constantFrom(...Array.from({ length: 18 }, () => 0), 1, -1);
+  /** One of these steps, with this weight. */
+  const steps = <Step extends string, Fields>(
+    weight: number,
+    names: Step[],
+    fields: { [Name in keyof Fields]: fc.Arbitrary<Fields[Name]> },
+  ) => {
+    const parts = fc.tuple(fc.constantFrom(...names), fc.record<Fields>(fields));
+    return { weight, arbitrary: parts.map(([name, rest]) => ({ do: name, ...rest })) };
+  };
   const move = fc.oneof(
-    {
-      weight: 30,
-      arbitrary: fc.record({
-        do: fc.constant("hold" as const),
-        by: fc.constantFrom(0, 0, 1, -1),
-      }),
-    },
-    {
-      weight: 60,
-      arbitrary: fc.record({ do: fc.constantFrom(...(["held", "preparedCommit"] as const)), by }),
-    },
-    {
-      weight: 25,
-      arbitrary: fc.record({
-        do: fc.constant("finish" as const),
-        by,
-        verdict: fc.constantFrom(...(["commit", "commit", "abort", "roll_back"] as const)),
-      }),
-    },
-    {
-      weight: 10,
-      arbitrary: fc.record({
-        do: fc.constantFrom(...(["preparedRollback", "prepare"] as const)),
-        by,
-      }),
-    },
-    {
-      weight: 5,
-      arbitrary: fc.record({ do: fc.constantFrom(...(["join", "fail"] as const)), by }),
-    },
-    {
-      weight: 5,
-      arbitrary: fc.record({
-        do: fc.constant("restoreEnded" as const),
-        name: fc.constantFrom(...(["running", "failed"] as const)),
-      }),
-    },
-    { weight: 1, arbitrary: fc.record({ do: fc.constant("leave" as const) }) },
+    steps(30, ["hold"], { by: fc.constantFrom(0, 0, 1, -1) }),
+    steps(60, ["held", "preparedCommit"], { by }),
+    steps(25, ["finish"], {
+      by,
+      verdict: fc.constantFrom("commit" as const, "commit", "abort", "roll_back"),
+    }),
+    steps(10, ["preparedRollback", "prepare"], { by }),
+    steps(5, ["join", "fail"], { by }),
+    steps(5, ["restoreEnded"], { name: fc.constantFrom("running", "failed") }),
+    steps(1, ["leave"], {}),
   );
 
   it("[PL52] with steps in any order: commits only the checkpoint of the same run, and its end leaves nothing else", () => {
