@@ -38,6 +38,7 @@ import { newSandbox } from "./new-sandbox.ts";
 
 type PlanIdentity = Parameters<PlanObject["get"]>[0];
 type Disposition = Parameters<PlanObject["remove"]>[1];
+type RunCall = Parameters<PlanObject["run"]>[1];
 
 /** A plan that is removed during the call gets a new record. Removals in each of these rounds are a fault. */
 const roundsMax = 4;
@@ -93,15 +94,12 @@ export class Plans {
   }
 
   async commit(written: unknown, key: string | undefined): Promise<Commit> {
-    const call = validate(commitCallSchema, written);
-    const run = { kind: "commit" as const, ...call };
-    return this.#callPlan((plan, as) => plan.run(as, { ...run, key, hash: hashWithoutWait(run) }));
+    return this.#run({ kind: "commit", ...validate(commitCallSchema, written) }, key);
   }
 
   async rollback(written: unknown, key: string | undefined): Promise<Commit> {
-    const call = validate(rollbackCallSchema, written);
-    const run = { kind: "rollback" as const, mode: "atomic" as const, allowEmpty: false, ...call };
-    return this.#callPlan((plan, as) => plan.run(as, { ...run, key, hash: hashWithoutWait(run) }));
+    const { waitMs } = validate(rollbackCallSchema, written);
+    return this.#run({ kind: "rollback", mode: "atomic", allowEmpty: false, waitMs }, key);
   }
 
   async commits(query: unknown): Promise<CommitsPage> {
@@ -115,6 +113,13 @@ export class Plans {
       throw invalidField("n", "must be the number of a commit");
     const { waitMs } = validate(commitQuerySchema, query);
     return this.#callPlan((plan, as) => plan.commitOf(as, Number(n), waitMs));
+  }
+
+  #run(call: Omit<RunCall, "key" | "hash">, key: string | undefined): Promise<Commit> {
+    // Calls that differ only in how long they wait are the same call.
+    const { waitMs: _waitMs, ...sameCall } = call;
+    const hash = hashOf(sameCall);
+    return this.#callPlan((plan, as) => plan.run(as, { ...call, key, hash }));
   }
 
   async #memberCall(key: string, written: unknown): Promise<PutMemberCall> {
@@ -155,14 +160,6 @@ function dispositionOf(choice: "keep" | "destroy", force: boolean | string): Dis
   return force === true || force === "true" || force === "1" ? "force" : choice;
 }
 
-/** Calls that differ only in how long they wait are the same call. */
-function hashWithoutWait<Call extends { waitMs: number }>({
-  waitMs: _waitMs,
-  ...call
-}: Call): string {
-  return hashOf(call);
-}
-
 export const list: Handler = async (c) =>
   c.json(await listPlans(c.env, c.get("caller"), c.req.query()));
 
@@ -185,17 +182,15 @@ export const putMember: Handler = async (c) => {
 export const removeMember: Handler = async (c) =>
   c.json(await plansOf(c).removeMember(param(c, "key"), c.req.query()));
 
-export const commit: Handler = async (c) => {
-  const plans = plansOf(c);
-  const key = idempotencyKey(c.req.header(idempotencyHeader));
-  return runResponse(c, await plans.commit(await readBody(c.req.raw, unparsedSchema), key));
-};
+export const commit: Handler = (c) => startRun(c, "commit");
 
-export const rollback: Handler = async (c) => {
+export const rollback: Handler = (c) => startRun(c, "rollback");
+
+async function startRun(c: ApiContext, kind: "commit" | "rollback"): Promise<Response> {
   const plans = plansOf(c);
   const key = idempotencyKey(c.req.header(idempotencyHeader));
-  return runResponse(c, await plans.rollback(await readBody(c.req.raw, unparsedSchema), key));
-};
+  return runResponse(c, await plans[kind](await readBody(c.req.raw, unparsedSchema), key));
+}
 
 export const listCommits: Handler = async (c) => c.json(await plansOf(c).commits(c.req.query()));
 
