@@ -1,6 +1,6 @@
 /** Sums over many histories, and what they must reach to mean anything. */
 import { faultNames as fleetFaultNames } from "./fleet/script.ts";
-import { startFault } from "./sandbox/faults.ts";
+import { startFault } from "./sandbox/history.ts";
 import type { History } from "./simulation.ts";
 
 const states = ["starting", "running", "pausing", "paused", "failed", "destroying", "destroyed"];

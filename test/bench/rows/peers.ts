@@ -5,10 +5,9 @@
 import { join } from "node:path";
 import { Berth } from "../berth.ts";
 import { type Bench, comparison, type Figure } from "../figure.ts";
-import { berthLock, type Lock } from "../lock.ts";
+import { berthLock, compareLocks, type Lock } from "../lock.ts";
 import { inTurns, timed } from "../measure.ts";
 import { etcdLock } from "../peers/etcd.ts";
-import { compareLocks } from "../peers/locks.ts";
 import { findProgram } from "../peers/program.ts";
 import { redisLock } from "../peers/redis.ts";
 import { Ssh } from "../peers/ssh.ts";

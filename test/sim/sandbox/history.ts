@@ -1,11 +1,10 @@
-/** Plays one plan from start to quiet, and shrinks a failing one. */
+/** Plays one plan from start to quiet, with its faults, and shrinks a failing one. */
 import type { History } from "../simulation.ts";
-import { injectFaults } from "../steps.ts";
+import { injectFaults, loseMessages, once, type StartFault, setFlag } from "../steps.ts";
 import type { Breakage } from "./breakages.ts";
 import { serveClients } from "./clients.ts";
-import { startFault } from "./faults.ts";
 import { checkQuiet } from "./quiet.ts";
-import type { Plan } from "./script.ts";
+import type { FaultName, Plan } from "./script.ts";
 import { World } from "./world.ts";
 
 const playsMax = 400;
@@ -44,3 +43,34 @@ export async function shrink(plan: Plan, rule: string, breakage?: Breakage): Pro
   }
   return { ...smallest, plays };
 }
+
+/** What each fault does, and how it ends. */
+export const startFault: Record<FaultName, StartFault<World>> = {
+  crash: once((world) => world.object.crash("dead")),
+  "forgotten instance": once((world) => world.object.crash("forgotten")),
+  "crash after a commit": once((world, { size }) =>
+    world.crashAfterCommits(1 + Math.floor(size * 12)),
+  ),
+  "crash with the container": once((world) => {
+    world.object.crash("dead");
+    world.engine.exitContainer();
+  }),
+  "container dies": once((world, { size }) =>
+    world.engine.exitContainer(size < 0.5 ? "exited" : "out_of_memory"),
+  ),
+  "agent restarts": once((world) => world.engine.restartAgent()),
+  "engine restarts": once((world) => world.engine.restart()),
+  "clock steps": once((world, { ms }) => world.setClock(ms)),
+  "clock steps back": once((world, { ms }) => world.setClock(-ms)),
+  "agent is silent": (world) => {
+    const { agent } = world.engine;
+    agent?.setSilent(true);
+    return () => agent?.setSilent(false);
+  },
+  "engine is away": ({ engine }) => setFlag(engine, "isUnreachable"),
+  "engine refuses": ({ engine }) => setFlag(engine, "refuses"),
+  "messages are lost": (world, { size }) => loseMessages(world, 0.05 + size * 0.4),
+  "messages are slow": ({ weather }) => setFlag(weather, "isSlow"),
+  "bodies are late": ({ weather }) => setFlag(weather, "hasLateBodies"),
+  "alarms are late": ({ weather }) => setFlag(weather, "hasLateAlarms"),
+};
