@@ -4,8 +4,8 @@
  */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { get } from "node:http";
 import { join } from "node:path";
+import { WebSocket } from "ws";
 import { type Berth, connect as connectBerth } from "../../../src/client/index.ts";
 import type { Power, Socket, World } from "../../contract/sandbox-api.ts";
 import { contractSizes } from "../../contract/sizes.ts";
@@ -91,45 +91,31 @@ function copyIn(agent: number): { metadata: Record<string, string>; copied: numb
 }
 
 async function connect({ url, key }: Server, path: string, protocol?: string): Promise<Socket> {
-  const options = {
-    headers: { authorization: `Bearer ${key}` },
-    protocols: protocol === undefined ? [] : [protocol],
-  };
-  // Node's takes headers too.
-  const socket = new WebSocket(`${url.replace("http", "ws")}${path}`, options as never);
-  socket.binaryType = "arraybuffer";
+  const protocols = protocol === undefined ? [] : [protocol];
+  const headers = { authorization: `Bearer ${key}` };
+  const socket = new WebSocket(`${url.replace("http", "ws")}${path}`, protocols, { headers });
   const received: Socket["received"][number][] = [];
   let closed: number | undefined;
-  socket.onmessage = ({ data }) => {
-    const isFrame = typeof data === "string";
-    received.push(isFrame ? { frame: data } : { bytes: new TextDecoder().decode(data) });
-  };
-  socket.onclose = ({ code }) => {
+  socket.on("message", (data, isBinary) => {
+    received.push(isBinary ? { bytes: String(data) } : { frame: String(data) });
+  });
+  socket.on("close", (code) => {
     closed = code;
-  };
+  });
   await new Promise<void>((resolve, reject) => {
-    socket.onopen = () => resolve();
-    socket.onerror = () => void refused(url, path, key).catch(reject);
+    socket.once("open", resolve);
+    socket.on("error", reject);
+    socket.once("unexpected-response", (_, { statusCode }) => {
+      reject(new Error(`the socket was refused: ${statusCode}`));
+      socket.terminate();
+    });
   });
   return {
     received,
     get closed() {
       return closed;
     },
-    send: (data) => socket.send(data as string),
+    send: (data) => socket.send(data),
     close: () => socket.close(),
   };
-}
-
-/** A socket says only that it was refused; the same request as plain HTTP gives the status. */
-async function refused(url: string, path: string, key: string): Promise<never> {
-  const headers = { authorization: `Bearer ${key}`, connection: "upgrade", upgrade: "websocket" };
-  const status = await new Promise<number | undefined>((resolve, reject) => {
-    const request = get(`${url}${path}`, { headers }, (answer) => {
-      answer.resume();
-      resolve(answer.statusCode);
-    });
-    request.on("error", reject);
-  });
-  throw new Error(`the socket was refused: ${status}`);
 }

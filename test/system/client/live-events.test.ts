@@ -3,17 +3,17 @@
  */
 import { expect, test } from "vitest";
 import { connect, type SandboxEvent, type TenantEvent } from "../../../src/client/index.ts";
-import { respondEvents, startScriptedServer } from "../../unit/client/scripted-server.ts";
+import { connectScripted, respondEvents } from "../../unit/client/scripted-server.ts";
 import { sharedServerOfFile } from "../shared-server.ts";
 import { CutProxy } from "./cut-proxy.ts";
 
 const server = await sharedServerOfFile();
+const directBerth = connect(server);
 
 const changesMax = 30;
 
 test("[LV25] events of a sandbox are followed over cut connections until it is destroyed", async () => {
   await using proxy = await CutProxy.to(server.url);
-  const directBerth = connect({ url: server.url, key: server.key });
   const { id } = await directBerth.create({ start: false });
   const sandbox = connect({ url: proxy.url, key: server.key }).sandbox(id);
   const seen: SandboxEvent[] = [];
@@ -48,12 +48,9 @@ test("[LV25] events of a sandbox are followed over cut connections until it is d
 
 test("[LV25] events of a tenant are followed over cut connections until the reader stops", async () => {
   await using proxy = await CutProxy.to(server.url);
-  const directBerth = connect({ url: server.url, key: server.key });
   const berth = connect({ url: proxy.url, key: server.key });
-  const made = await Promise.all(
-    Array.from({ length: 5 }, () => directBerth.create({ start: false })),
-  );
-  const ids = new Set(made.map(({ id }) => id));
+  const creating = Array.from({ length: 5 }, () => directBerth.create({ start: false }));
+  const ids = new Set((await Promise.all(creating)).map(({ id }) => id));
   const changing = (async () => {
     for (const id of ids) {
       for (let n = 0; n < 4; n++) await directBerth.sandbox(id).patchMetadata({ n: `${n}` });
@@ -81,28 +78,24 @@ test("[LV25] events of a tenant are followed over cut connections until the read
 test("[LV25] a gap is reported, the cursor continues after it, and a missing sandbox throws", async () => {
   const eventText = (seq: number) =>
     `id: ${seq}\nevent: tokens\ndata: ${JSON.stringify({ seq, at: "then", event: {} })}\n\n`;
-  const scriptedServer = await startScriptedServer(
+  const { sandbox, server: scripted } = await connectScripted([
     respondEvents(`event: gap\ndata: {}\n\n${eventText(7)}${eventText(8).slice(0, -9)}`),
     respondEvents(`${eventText(8)}event: over\ndata: {}\n\n`),
-  );
-  const sandbox = connect({ url: scriptedServer.url, key: "k" }).sandbox("a");
+  ]);
   const seen: SandboxEvent[] = [];
   for await (const event of sandbox.followEvents({ after: 3 })) seen.push(event);
-  expect(seen.map((event) => (event.type === "gap" ? `gap ${event.after}` : event.seq))).toEqual([
-    "gap 3",
-    7,
-    8,
-  ]);
-  expect(scriptedServer.requests.map(({ path }) => path)).toEqual([
+  const order = seen.map((event) => (event.type === "gap" ? `gap ${event.after}` : event.seq));
+  expect(order).toEqual(["gap 3", 7, 8]);
+  expect(scripted.requests.map(({ path }) => path)).toEqual([
     "/v1/sandboxes/a/events?after=3&follow=1",
     "/v1/sandboxes/a/events?after=7&follow=1",
   ]);
-  const unknown = connect({ url: server.url, key: server.key }).sandbox("nobody");
+  const unknown = directBerth.sandbox("nobody");
   const following = unknown.followEvents()[Symbol.asyncIterator]();
   await expect(following.next()).rejects.toMatchObject({ code: "not_found" });
   const controller = new AbortController();
-  const { id } = await connect({ url: server.url, key: server.key }).create({ start: false });
-  const own = connect({ url: server.url, key: server.key }).sandbox(id);
+  const { id } = await directBerth.create({ start: false });
+  const own = directBerth.sandbox(id);
   const reading = (async () => {
     for await (const _ of own.followEvents({ signal: controller.signal }))
       controller.abort(new Error("enough"));
@@ -112,7 +105,6 @@ test("[LV25] a gap is reported, the cursor continues after it, and a missing san
 
 test("[LV26] files are followed over a cut, reported as `missed`, until their folder is removed", async () => {
   await using proxy = await CutProxy.to(server.url);
-  const directBerth = connect({ url: server.url, key: server.key });
   const { id } = await directBerth.create({ waitMs: 20_000 });
   const direct = directBerth.sandbox(id);
   await direct.mkdir({ path: "seen" });
@@ -132,19 +124,14 @@ test("[LV26] files are followed over a cut, reported as `missed`, until their fo
     }
   }
   const order = [...new Set(seen)];
-  expect(order.slice(0, 4)).toEqual([
-    "ready",
-    "/workspace/seen/one",
-    "missed",
-    "/workspace/seen/two",
-  ]);
+  const first = ["ready", "/workspace/seen/one", "missed", "/workspace/seen/two"];
+  expect(order.slice(0, 4)).toEqual(first);
   expect(order.at(-1)).toBe("gone");
 });
 
 test("[LV27] a clone reports progress and its result; a failure of git throws, and so does a cut", async () => {
-  const berth = connect({ url: server.url, key: server.key });
-  const { id } = await berth.create({ waitMs: 20_000 });
-  const sandbox = berth.sandbox(id);
+  const { id } = await directBerth.create({ waitMs: 20_000 });
+  const sandbox = directBerth.sandbox(id);
   const made = await sandbox.exec({
     command:
       "git init -q -b main origin && cd origin && echo 1 > a && git add a && git -c user.name=a -c user.email=a@b commit -qm one && git rev-parse HEAD",
@@ -160,17 +147,14 @@ test("[LV27] a clone reports progress and its result; a failure of git throws, a
   await expect(none).rejects.toMatchObject({ name: "BerthError" });
   await sandbox.destroy();
   const part = 'event: progress\ndata: {"phase":"Receiving objects","percent":10}\n\n';
-  const scriptedServer = await startScriptedServer(
-    respondEvents(part),
-    respondEvents(part, "broken"),
-  );
-  const cut = connect({ url: scriptedServer.url, key: "k", retry: { retries: 0 } }).sandbox("a");
+  const responders = [respondEvents(part), respondEvents(part, "broken")];
+  const { sandbox: cut, server: scripted } = await connectScripted(responders);
   for (let n = 1; n <= 2; n++) {
     const reported: unknown[] = [];
     const progress = (current: unknown) => reported.push(current);
     const broken = cut.clone({ url: "https://git.example/one" }, { progress });
     await expect(broken).rejects.toMatchObject({ code: "operation_interrupted" });
     expect(reported).toEqual([{ phase: "Receiving objects", percent: 10 }]);
-    expect(scriptedServer.requests).toHaveLength(n);
+    expect(scripted.requests).toHaveLength(n);
   }
 });

@@ -55,7 +55,7 @@ test("[LV20] an attached terminal continues by offset over cut connections and e
 });
 
 test("[LV20] an aborted signal prevents attaching, and a later abort detaches", async () => {
-  const sandbox = connect({ url: server.url, key: server.key }).sandbox(id);
+  const sandbox = connect(server).sandbox(id);
   await sandbox.createTerminal({ id: "given-up", argv: ["sh", "-c", "sleep 60"] });
   const ended = AbortSignal.abort(new Error("given up"));
   await expect(sandbox.attachTerminal("given-up", { signal: ended })).rejects.toThrow("given up");

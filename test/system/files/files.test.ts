@@ -1,11 +1,9 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { Agent } from "../../agent/agent.ts";
 import { randomOf } from "../../linearizability/history.ts";
 import { until } from "../../until.ts";
 import { startFileServer } from "../file-server.ts";
 import { processesNaming } from "../processes.ts";
-import { Runs } from "../runs/runs.ts";
 import { forgetPeak, peakMiB, Upload } from "./uploads.ts";
 
 /** 1024 for the whole of it; the rest of the suite wants its turn. */
@@ -69,67 +67,32 @@ async function isBusy(id: string): Promise<boolean> {
   return false;
 }
 
-async function timed<T>(work: () => Promise<T>): Promise<{ ms: number; value: T }> {
-  const began = performance.now();
-  const value = await work();
-  return { ms: performance.now() - began, value };
-}
-
 async function hashOf(answer: Response): Promise<string> {
   const hash = createHash("sha256");
   for await (const bytes of answer.body ?? []) hash.update(bytes);
   return hash.digest("hex");
 }
 
-async function sizeOf(answer: Response): Promise<number> {
-  let bytes = 0;
-  for await (const some of answer.body ?? []) bytes += some.length;
-  return bytes;
-}
-
 describe("files of a real Berth", () => {
   it("[FD10] of any size are uploaded and downloaded with flat memory of Worker and agent", {
     timeout: 300_000,
   }, async () => {
-    const { id, agent } = await Runs.in(server);
-    const { pid: workerd } = server.workerd;
+    const id = await server.create();
     // What the first call loads is none of what a large one holds.
     expect((await put(id, "small", "1")).status).toBe(201);
     expect(await textOf(id, "small")).toBe("1");
-    const parts = [workerd, agent];
+    const parts = [server.workerd.pid, server.agentOf(id).pid];
     const before = parts.map((pid) => {
       forgetPeak(pid);
       return peakMiB(pid);
     });
-    const bare = await Agent.start({ tree: "subreaper" });
-    const way = (base: string, headers: Record<string, string>) => ({
-      up: () =>
-        timed(() =>
-          fetch(base, { method: "PUT", headers, body: large(), duplex: "half" } as RequestInit),
-        ),
-      down: () => timed(async () => sizeOf(await fetch(base, { headers }))),
-    });
-    const ways = {
-      direct: way(`${bare.url}/v1/files?path=large`, { authorization: `Bearer ${bare.secret}` }),
-      through: way(of(id, "files?path=large"), key()),
-    };
-    const figures: Record<string, number> = {};
-    for (const [name, { up, down }] of Object.entries(ways)) {
-      const upload = await up();
-      expect(upload.value.status, await upload.value.text()).toBe(201);
-      figures[`${name} up`] = (largeMiB / upload.ms) * 1000;
-      const download = await down();
-      expect(download.value).toBe(largeMiB * mebibyte);
-      figures[`${name} down`] = (largeMiB / download.ms) * 1000;
-    }
-    await bare.stop();
-    const read = await fetch(of(id, "files?path=large"), { headers: key() });
-    expect(await hashOf(read)).toBe(hashOfLarge());
-    for (const [name, mbs] of Object.entries(figures))
-      console.log(`${name}: ${mbs.toFixed(0)} MB/s`);
-    for (const [at, pid] of parts.entries()) {
-      const growth = peakMiB(pid) - (before[at] ?? 0);
-      console.log(`${["workerd", "agent"][at]}: peak ${growth.toFixed(1)} MiB above the beginning`);
+    const upload = await put(id, "large", large());
+    expect(upload.status, await upload.text()).toBe(201);
+    const download = await fetch(of(id, "files?path=large"), { headers: key() });
+    expect(await hashOf(download)).toBe(hashOfLarge());
+    for (const [index, pid] of parts.entries()) {
+      const growth = peakMiB(pid) - (before[index] ?? 0);
+      console.log(`${["workerd", "agent"][index]}: ${growth.toFixed(1)} MiB above the beginning`);
       expect(growth).toBeLessThan(growthMaxMiB);
     }
   });
@@ -169,7 +132,7 @@ describe("files of a real Berth", () => {
   });
 
   it("[FD12] are complete, old or new, if the agent is killed during a write", async () => {
-    const { id } = await Runs.in(server);
+    const id = await server.create();
     let before = "old";
     expect((await put(id, "file", before)).status).toBe(201);
     const outcomes = new Set<string>();

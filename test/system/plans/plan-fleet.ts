@@ -6,6 +6,7 @@ import { expect } from "vitest";
 import { connect } from "../../../src/client/connect.ts";
 import type { PlanApi } from "../../../src/protocol/api.ts";
 import type { Commit } from "../../../src/protocol/plan.ts";
+import { parallel } from "../../bench/measure.ts";
 import { until } from "../../until.ts";
 import { engineEntries, trashIsEmpty, treeSnapshot } from "../files/workspace.ts";
 import type { Server } from "../server.ts";
@@ -21,7 +22,7 @@ export class Fleet {
     const fleet = new Fleet(server, name);
     await fleet.plan.put();
     const keys = Array.from({ length: count }, (_, n) => `m${n}`);
-    const made = await inSteps(keys, 8, async (key) => {
+    const made = await inParallel(keys, 8, async (key) => {
       const { sandbox } = await fleet.plan.putMember(key, { create: {} });
       return { key, id: sandbox };
     });
@@ -35,7 +36,7 @@ export class Fleet {
   }
 
   get plan(): PlanApi {
-    return connect({ url: this.server.url, key: this.server.key }).plan(this.name);
+    return connect(this.server).plan(this.name);
   }
 
   get ids(): string[] {
@@ -51,7 +52,7 @@ export class Fleet {
 
   /** Every tree, to the byte. */
   seen(): Promise<string[]> {
-    return inSteps(this.ids, 4, (id) => treeSnapshot(this.server, id));
+    return inParallel(this.ids, 4, (id) => treeSnapshot(this.server, id));
   }
 
   async committed(call = {}): Promise<Commit> {
@@ -87,14 +88,10 @@ export class Fleet {
 }
 
 /** Runs the work with so many items at once. */
-export async function inSteps<T, R>(
+export function inParallel<T, R>(
   all: readonly T[],
   atOnce: number,
   work: (item: T) => Promise<R>,
 ): Promise<R[]> {
-  const done: R[] = [];
-  for (let start = 0; start < all.length; start += atOnce) {
-    done.push(...(await Promise.all(all.slice(start, start + atOnce).map(work))));
-  }
-  return done;
+  return parallel(all.length, atOnce, (index) => work(all[index] as T));
 }

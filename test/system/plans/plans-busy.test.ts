@@ -6,7 +6,7 @@ import { until } from "../../until.ts";
 import { startFileServer } from "../file-server.ts";
 import { engineEntries, pauseCopy, post, runPython } from "../files/workspace.ts";
 import { alive } from "../processes.ts";
-import { Fleet, inSteps } from "./plan-fleet.ts";
+import { Fleet, inParallel } from "./plan-fleet.ts";
 
 /** Long enough in being copied to be stopped in the middle. */
 const large = `
@@ -91,15 +91,15 @@ describe("a plan of fifty real sandboxes", () => {
     timeout: 240_000,
   }, async () => {
     const fleet = await Fleet.of(server, "fifty", 50);
-    await inSteps(fleet.ids, 8, (id) => write(id, `old-${id}`));
+    await inParallel(fleet.ids, 8, (id) => write(id, `old-${id}`));
     const commit = await fleet.committed();
     expect(commit.members.map(({ outcome }) => outcome)).toEqual(Array(50).fill("committed"));
-    await inSteps(fleet.ids, 8, (id) => write(id, "new"));
+    await inParallel(fleet.ids, 8, (id) => write(id, "new"));
     expect(await fleet.plan.rollback({ waitMs: 20_000 })).toMatchObject({ commit: 2 });
     expect(await fleet.plan.commitOf(2, { waitMs: 25_000 })).toMatchObject({
       outcome: "rolled_back",
     });
-    const files = await inSteps(fleet.ids, 8, file);
+    const files = await inParallel(fleet.ids, 8, file);
     expect(files).toEqual(fleet.ids.map((id) => `old-${id}`));
     await fleet.expectAtRest();
     const jails = () =>
@@ -118,7 +118,7 @@ describe("a plan of fifty real sandboxes", () => {
 describe("members of every kind", () => {
   it("[PL104] a sandbox is in one plan; an empty commit is made on request; a fork of a commit has its files", async () => {
     const fleet = await Fleet.of(server, "kinds", 3);
-    const second = connect({ url: server.url, key: server.key }).plan("second");
+    const second = connect(server).plan("second");
     await second.put();
     const refused = await rejection(second.putMember("mine", { sandboxId: fleet.id(0) }));
     expect(refused).toMatchObject({ code: "in_other_plan", facts: { plan: "kinds" } });
@@ -158,7 +158,7 @@ describe("members of every kind", () => {
     await server.call("DELETE", `${path}?break=true&reason=the+test+is+over`);
     await until("it is free", async () => (await server.call("GET", path)).body.state === "free");
     expect(await fleet.plan.rollback()).toMatchObject({ outcome: "rolled_back" });
-    const files = await inSteps(fleet.ids, 4, file);
+    const files = await inParallel(fleet.ids, 4, file);
     expect(files).toEqual(["two", "two", "one", "two"]);
     await fleet.expectAtRest();
     await fleet.end();
@@ -172,14 +172,14 @@ describe("members of every kind", () => {
     }
     await fleet.committed();
     const states = async () => {
-      const all = await inSteps(fleet.ids, 4, (id) => server.call("GET", `/v1/sandboxes/${id}`));
+      const all = await inParallel(fleet.ids, 4, (id) => server.call("GET", `/v1/sandboxes/${id}`));
       return all.map(({ body }) => body.state);
     };
     expect(await states(), "a commit wakes nobody").toEqual(["running", "paused", "paused"]);
     for (const id of fleet.ids) await write(id, "two");
     await post(server, fleet.id(2), "pause");
     expect(await fleet.plan.rollback()).toMatchObject({ outcome: "rolled_back" });
-    expect(await inSteps(fleet.ids, 4, file)).toEqual(["one", "one", "one"]);
+    expect(await inParallel(fleet.ids, 4, file)).toEqual(["one", "one", "one"]);
     await fleet.end();
   });
 
@@ -206,11 +206,11 @@ describe("members of every kind", () => {
       return (await post(server, fleet.id(1), "start")).body.state === "running";
     });
     await until("its agent is another one", () => server.agentOf(fleet.id(1)).pid !== agent.pid);
-    expect(await inSteps(fleet.ids, 4, file)).toEqual(Array(4).fill("two"));
+    expect(await inParallel(fleet.ids, 4, file)).toEqual(Array(4).fill("two"));
     await fleet.expectAtRest();
     expect(await fleet.plan.rollback()).toMatchObject({ outcome: "rolled_back" });
     const expected = outcome === "committed" ? "two" : "one";
-    expect(await inSteps(fleet.ids, 4, file)).toEqual(Array(4).fill(expected));
+    expect(await inParallel(fleet.ids, 4, file)).toEqual(Array(4).fill(expected));
     await fleet.end();
   });
 });

@@ -14,7 +14,7 @@ import {
   versionContent,
   writeVersion,
 } from "../files/workspace.ts";
-import { Fleet, inSteps } from "./plan-fleet.ts";
+import { Fleet, inParallel } from "./plan-fleet.ts";
 
 const members = 6;
 const files = 60;
@@ -93,11 +93,11 @@ describe("kill -9 in the middle of a plan's run", () => {
 });
 
 async function written(fleet: Fleet, version: number): Promise<void> {
-  await inSteps(fleet.ids, 3, (id) => writeVersion(fleet.server, id, version, files));
+  await inParallel(fleet.ids, 3, (id) => writeVersion(fleet.server, id, version, files));
 }
 
 async function trees(fleet: Fleet): Promise<string[]> {
-  return inSteps(fleet.ids, 3, (id) => readVersion(fleet.server, id));
+  return inParallel(fleet.ids, 3, (id) => readVersion(fleet.server, id));
 }
 
 /** The run has ended, without anybody who asks for it again; each member stands and starts. */
@@ -119,7 +119,7 @@ async function agree(fleet: Fleet, what: string): Promise<void> {
   await fleet.expectAtRest();
   expect(engineEntries(fleet.server, "trees"), what).toEqual(fleet.ids);
   await until(`${what}: rows and trees agree`, async () => {
-    const rows = await inSteps(fleet.ids, 3, (id) => listed(fleet.server, id));
+    const rows = await inParallel(fleet.ids, 3, (id) => listed(fleet.server, id));
     expect(rows.every((ids) => ids.length === 1)).toBe(true);
     return rows.flat().length === engineEntries(fleet.server, "snapshots").length;
   });

@@ -44,7 +44,7 @@ describe.concurrent("keepalive of WebSockets, through the Worker", () => {
     await until("the library's is open", () => library.readyState === WsSocket.OPEN);
 
     // The platform's own WebSocket, of Node here.
-    const sdk = connect({ url: server.url, key: server.key });
+    const sdk = connect(server);
     const live = await sdk.sandbox(id).attachTerminal("one");
     const events: string[] = [];
     const reading = (async () => {

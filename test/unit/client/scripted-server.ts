@@ -28,7 +28,7 @@ type ReceivedRequest = {
 type ScriptedServer = { url: string; requests: ReceivedRequest[]; stop: () => void };
 
 /** Runs until the test ends, or until it is stopped. */
-export async function startScriptedServer(...responders: Responder[]): Promise<ScriptedServer> {
+async function startScriptedServer(...responders: Responder[]): Promise<ScriptedServer> {
   const requests: ReceivedRequest[] = [];
   const server = createServer(async (request, response) => {
     response.on("error", () => undefined);
