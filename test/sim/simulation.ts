@@ -175,6 +175,34 @@ export abstract class Simulation {
   }
 }
 
+/** Values that never change: a second value of a key breaks the rule. */
+export class FixedValues {
+  readonly #simulation: Simulation;
+  readonly #rule: string;
+  readonly #values = new Map<number, string>();
+
+  constructor(simulation: Simulation, rule: string) {
+    this.#simulation = simulation;
+    this.#rule = rule;
+  }
+
+  set(key: number, value: string): void {
+    this.check(key, value);
+    this.#values.set(key, value);
+  }
+
+  check(key: number, value: string): void {
+    const known = this.#values.get(key);
+    if (known === undefined || known === value) return;
+    this.#simulation.fail(this.#rule, `${key} was ${known} and is ${value}`);
+  }
+
+  /** The value of the highest key. */
+  get newest(): string | undefined {
+    return this.#values.get(Math.max(...this.#values.keys()));
+  }
+}
+
 /** Throws if an invariant was broken, with the command that repeats the history. */
 export function requireSound(history: History, seed: number, flags = ""): History {
   const { violation, trace } = history;

@@ -162,15 +162,15 @@ export class Files {
   #mkdir(call: AgentCall, { path, session, parents, mode }: MkdirCall): Response {
     call.admitFence();
     const { tree } = this.#agent;
-    const place = this.resolvePath(path, session);
-    if (tree.has(place)) {
-      if (parents && tree.folders.has(place)) return call.json(tree.view(place));
-      throw new BerthError("file_exists", `${place} is there already`);
+    const target = this.resolvePath(path, session);
+    if (tree.has(target)) {
+      if (parents && tree.folders.has(target)) return call.json(tree.view(target));
+      throw new BerthError("file_exists", `${target} is there already`);
     }
-    if (parents) tree.makeFolders(parentOf(place));
-    tree.view(parentOf(place));
-    tree.makeFolder(place, mode);
-    return call.json(tree.view(place), 201);
+    if (parents) tree.makeFolders(parentOf(target));
+    tree.view(parentOf(target));
+    tree.makeFolder(target, mode);
+    return call.json(tree.view(target), 201);
   }
 
   /** Ends with the agent, or when the reader disconnects. */

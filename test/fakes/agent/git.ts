@@ -51,8 +51,8 @@ function end(agent: FakeAgent, { url, dir, session, branch = "main" }: CloneCall
     return event("error", errorBody(refused, "none"));
   }
   const name = url.replace(/^.*[/:]/, "").replace(/\.git$/, "");
-  const place = agent.files.resolvePath(dir ?? name, session);
-  agent.tree.makeFolders(place);
-  agent.tree.write(`${place}/README.md`, bytesOf(`# ${name}\n`), undefined);
-  return event("done", { dir: place, commit: "0".repeat(40), branch });
+  const folder = agent.files.resolvePath(dir ?? name, session);
+  agent.tree.makeFolders(folder);
+  agent.tree.write(`${folder}/README.md`, bytesOf(`# ${name}\n`), undefined);
+  return event("done", { dir: folder, commit: "0".repeat(40), branch });
 }

@@ -26,7 +26,7 @@ export class FakeProcess {
   readonly #cwd: string;
   readonly #startedAt = new Date().toISOString();
   #ended: { at: string; outcome: Outcome } | undefined;
-  #asked = false;
+  #endRequested = false;
 
   constructor(agent: FakeAgent, call: AgentProcessCall, shell: Shell, sessionId?: string) {
     this.#agent = agent;
@@ -120,7 +120,7 @@ export class FakeProcess {
 
   /** Ends it with SIGTERM. */
   async end(): Promise<void> {
-    this.#asked = true;
+    this.#endRequested = true;
     this.stop.now("SIGTERM");
     await this.finished;
   }
@@ -167,7 +167,7 @@ export class FakeProcess {
     this.log.close();
     end();
     const { exitCode, signal } = outcome;
-    const exitReason = this.#asked ? "ended" : "exited";
+    const exitReason = this.#endRequested ? "ended" : "exited";
     const untimedReason = outcome.cut === "fenced" ? "lease_lost" : exitReason;
     const reason = outcome.timedOut ? "timed_out" : untimedReason;
     this.#agent.recordExit({ kind: "process", id: this.call.id, exitCode, signal, reason });

@@ -17,7 +17,7 @@ import { Stop } from "./waiting.ts";
 export class Terminals {
   readonly #agent: FakeAgent;
   readonly #all = new Map<string, FakeTerminal>();
-  readonly #asked = new Set<string>();
+  readonly #endRequests = new Set<string>();
 
   constructor(agent: FakeAgent) {
     this.#agent = agent;
@@ -46,7 +46,7 @@ export class Terminals {
         terminal.resize(await call.body<TerminalSize>());
         return call.json(terminal.record);
       case "DELETE ":
-        this.#asked.add(id);
+        this.#endRequests.add(id);
         terminal.end();
         await terminal.finished;
         return call.json({ id, ended: true });
@@ -72,7 +72,7 @@ export class Terminals {
     void terminal.finished.then(({ exitCode, signal, cut }) => {
       this.#all.delete(terminalCall.id);
       const reasonByCut = cut === "fenced" ? "lease_lost" : "exited";
-      const reason = this.#asked.delete(terminalCall.id) ? "ended" : reasonByCut;
+      const reason = this.#endRequests.delete(terminalCall.id) ? "ended" : reasonByCut;
       if (this.#agent.ended) return;
       this.#agent.recordExit({ kind: "terminal", id: terminalCall.id, exitCode, signal, reason });
     });

@@ -126,17 +126,17 @@ function checkMadeForPlan(fleet: Fleet, id: string, { observer, database }: Worl
 /** Only the committed checkpoint of the plan is usable, and its files exist. */
 function checkCheckpoints(fleet: Fleet, id: string, world: World): void {
   const committed = world.observer.facts?.participant?.committed?.checkpoint;
-  const kept = listRows(new SandboxHost(world)).filter(
+  const usable = listRows(new SandboxHost(world)).filter(
     ({ used_by, state }) => used_by === "plan" && state !== "leaving",
   );
-  const names = kept.map((row) => row.id);
-  if (names.join() !== (committed ?? "")) {
+  const ids = usable.map((row) => row.id);
+  if (ids.join() !== (committed ?? "")) {
     fleet.fail(
       "what is committed is kept, and nothing else",
-      `${id}: ${names}, committed ${committed}`,
+      `${id}: ${ids}, committed ${committed}`,
     );
   }
-  for (const { handle } of kept) {
+  for (const { handle } of usable) {
     if (!world.engine.snapshots.has(handle))
       fleet.fail("what is committed is kept", `${id}: no tree`);
   }

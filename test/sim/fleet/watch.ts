@@ -27,17 +27,17 @@ export class Watch {
   /** A decision has reached a member. */
   decisionArrived({ plan, run }: PlanCaller, id: string, decision: ParticipantDecision): void {
     const key = `${plan} ${run}`;
-    const said = this.#decisions.get(key) ?? new Map<string, ParticipantDecision>();
-    this.#decisions.set(key, said);
-    const before = said.get(id);
+    const decisions = this.#decisions.get(key) ?? new Map<string, ParticipantDecision>();
+    this.#decisions.set(key, decisions);
+    const before = decisions.get(id);
     if (before !== undefined && before !== decision) {
       this.#fleet.fail("one run, one decision", `${key}: ${id} got ${before} and ${decision}`);
     }
-    said.set(id, decision);
+    decisions.set(id, decision);
     this.#fleet.count("outcome", `a decision: ${decision}`);
     const mode = this.#fleet.plan(plan).runOf(run)?.mode;
-    if (mode === "atomic" && new Set(said.values()).size > 1) {
-      this.#fleet.fail("one run, one decision", `${key}: ${JSON.stringify([...said])}`);
+    if (mode === "atomic" && new Set(decisions.values()).size > 1) {
+      this.#fleet.fail("one run, one decision", `${key}: ${JSON.stringify([...decisions])}`);
     }
   }
 
@@ -69,14 +69,14 @@ export class Watch {
     if (isTaken) this.#fleet.fail("nobody's lease ends for another sandbox", `${id} was replaced`);
   }
 
-  listed(rows: readonly ListedSandbox[], askedAt: ReadonlySet<string>): void {
+  listed(rows: readonly ListedSandbox[], expected: ReadonlySet<string>): void {
     const ids = new Set(rows.map(({ id }) => id));
     for (const id of ids) {
       if (this.#fleet.sandboxes.get(id)?.observer.facts === undefined) {
         this.#fleet.fail("a list invents nothing", `${id} never was`);
       }
     }
-    for (const id of askedAt) {
+    for (const id of expected) {
       if (!ids.has(id) && this.#isAlive(id)) {
         this.#fleet.fail("a list hides nothing", `${id} was returned, exists, and is not listed`);
       }

@@ -48,7 +48,7 @@ export type AgentReply = {
   push: (text: string) => void;
   close: () => void;
   /** Registers what happens when the caller is seen to have disconnected. */
-  onDisconnect: (tell: () => void) => void;
+  onDisconnect: (notify: () => void) => void;
   isDisconnected: () => boolean;
 };
 

@@ -5,31 +5,30 @@
 import type { Lease, Waiter } from "../../../src/core/lease/lease.ts";
 import { isEnding } from "../../../src/core/sandbox/step.ts";
 import type { Facts } from "../../../src/objects/sandbox/store.ts";
+import { FixedValues } from "../simulation.ts";
 import type { Command } from "./agent.ts";
 import type { World } from "./world.ts";
 
 export class LeaseWatch {
   readonly #world: World;
   /** The highest fence that a client or an agent has seen. */
-  #toldFence = 0;
-  readonly #toldGrants = new Map<number, string>();
+  #answeredFence = 0;
+  /** The tokens that clients got, by fence. */
+  readonly #answeredGrants: FixedValues;
   readonly #givenUp = new Set<string>();
   /** Waiters that leave by themselves: calls that wait for a lease of their own, and plans that no longer need it. */
   static readonly leavingHolders = ["alone", "plan:"] as const;
 
   constructor(world: World) {
     this.#world = world;
+    this.#answeredGrants = new FixedValues(world, "at most one holder");
   }
 
   /** A client got the grant: from here on a crash must not undo it. */
   recordGrant(fence: number, token: string): void {
     this.#world.count("lease", "grant received");
-    this.#toldFence = Math.max(this.#toldFence, fence);
-    const known = this.#toldGrants.get(fence);
-    if (known !== undefined && known !== token) {
-      this.#world.fail("at most one holder", `two tokens have fence ${fence}`);
-    }
-    this.#toldGrants.set(fence, token);
+    this.#answeredFence = Math.max(this.#answeredFence, fence);
+    this.#answeredGrants.set(fence, token);
   }
 
   /** A client got the release. */
@@ -38,18 +37,18 @@ export class LeaseWatch {
   }
 
   onLoaded({ lease }: Facts): void {
-    if (lease.fence < this.#toldFence) {
-      const message = `fence ${this.#toldFence} was answered, ${lease.fence} is left`;
+    if (lease.fence < this.#answeredFence) {
+      const message = `fence ${this.#answeredFence} was answered, ${lease.fence} is left`;
       this.#world.fail("what was answered stays", message);
     }
-    this.#holderIsTheOneTold(lease);
+    this.#checkHolderIsKnown(lease);
   }
 
   onCommit(before: Facts, after: Facts, now: number): void {
     if (after.lease.fence < before.lease.fence) {
       this.#world.fail("fences only grow", `from ${before.lease.fence} to ${after.lease.fence}`);
     }
-    this.#holderIsTheOneTold(after.lease);
+    this.#checkHolderIsKnown(after.lease);
     this.#granted(before.lease, after.lease, now);
     for (const ended of after.lease.ended) {
       if (!before.lease.ended.includes(ended)) this.#world.count("lease", `ended: ${ended.reason}`);
@@ -70,13 +69,10 @@ export class LeaseWatch {
     }
   }
 
-  #holderIsTheOneTold({ state }: Lease): void {
+  #checkHolderIsKnown({ state }: Lease): void {
     if (state.name !== "held") return;
     const { fence, token } = state.grant;
-    const known = this.#toldGrants.get(fence);
-    if (known !== undefined && known !== token) {
-      this.#world.fail("at most one holder", `fence ${fence} has two tokens`);
-    }
+    this.#answeredGrants.check(fence, token);
     if (this.#givenUp.has(token)) {
       this.#world.fail("what was answered stays", "a lease that was released is held again");
     }
@@ -117,8 +113,8 @@ export class LeaseWatch {
     this.#world.count("outcome", was.replace ? "a drain by replacement" : "a drain was confirmed");
     if (after.sandbox.state.name !== "running") return;
     const { incarnation } = after.sandbox.state.life;
-    for (const { owner, isLeased, incarnation: life } of this.#world.observer.running.values()) {
-      if (!isLeased || owner !== was.holder || life !== incarnation) continue;
+    for (const { owner, isLeased, incarnation: other } of this.#world.observer.running.values()) {
+      if (!isLeased || owner !== was.holder || other !== incarnation) continue;
       this.#world.fail("nothing runs after its lease was lost", `${owner} still runs`);
     }
   }

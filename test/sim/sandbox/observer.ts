@@ -9,6 +9,7 @@ import type { SandboxActor } from "../../../src/objects/sandbox/actor.ts";
 import { type Facts, load } from "../../../src/objects/sandbox/store.ts";
 import type { Report } from "../../../src/protocol/directory.ts";
 import type { AgentMetadata } from "../../../src/protocol/internal/agent.ts";
+import { FixedValues } from "../simulation.ts";
 import type { Command, SimAgent } from "./agent.ts";
 import { KeyWatch } from "./key-watch.ts";
 import { LeaseWatch } from "./lease-watch.ts";
@@ -30,14 +31,18 @@ export class Observer {
   readonly #world: World;
   readonly #fences = new Map<string, number>();
   readonly #durableStarts = new Set<string>();
-  readonly #reports = new Map<number, string>();
-  #toldVersion = 0;
-  readonly #toldMaps = new Map<number, string>();
+  /** By revision, as the Directory stores them. */
+  readonly reports: FixedValues;
+  /** What clients got. */
+  readonly #answeredMaps: FixedValues;
+  #answeredVersion = 0;
 
   constructor(world: World) {
     this.#world = world;
     this.leases = new LeaseWatch(world);
     this.keys = new KeyWatch(world);
+    this.reports = new FixedValues(world, "one revision, one report");
+    this.#answeredMaps = new FixedValues(world, "one version, one map");
     world.database.onDurable = () => this.#durableNow();
     world.database.onLost = () => {
       this.facts = this.#durable;
@@ -57,7 +62,7 @@ export class Observer {
     if (after.sandbox.state.name === "failed" && before?.sandbox !== after.sandbox) {
       this.#world.count("state", `failed: ${after.sandbox.state.reason}`);
     }
-    this.#rowsSayTheSame(actor);
+    this.#compareWithRows(actor);
     if (before?.sandbox.state.name === "destroyed" && after.sandbox.state.name !== "destroyed") {
       this.#world.fail("destroyed is final", `it became ${after.sandbox.state.name}`);
     }
@@ -77,8 +82,8 @@ export class Observer {
     }
     this.facts = facts;
     this.leases.onLoaded(facts);
-    if (facts.metadata.version < this.#toldVersion) {
-      const message = `version ${this.#toldVersion} was answered, ${facts.metadata.version} is left`;
+    if (facts.metadata.version < this.#answeredVersion) {
+      const message = `version ${this.#answeredVersion} was answered, ${facts.metadata.version} is left`;
       this.#world.fail("what was answered stays", message);
     }
   }
@@ -89,28 +94,13 @@ export class Observer {
   }
 
   recordMetadata(version: number, map: Record<string, string>): void {
-    const text = JSON.stringify(Object.entries(map).sort());
-    this.#toldVersion = Math.max(this.#toldVersion, version);
-    const known = this.#toldMaps.get(version);
-    if (known !== undefined && known !== text) {
-      this.#world.fail("one version, one map", `version ${version} was ${known} and is ${text}`);
-    }
-    this.#toldMaps.set(version, text);
+    this.#answeredVersion = Math.max(this.#answeredVersion, version);
+    this.#answeredMaps.set(version, textOf(map));
   }
 
-  /** Checks a report: one revision has one content, whichever instance sends it. */
+  /** One revision has one content, whichever instance sends it. */
   recordReport({ revision, view }: Report): void {
-    const text = `${view.state} with metadata ${view.metadataVersion}`;
-    const known = this.#reports.get(revision);
-    if (known !== undefined && known !== text) {
-      this.#world.fail("one revision, one report", `${revision} was ${known} and is ${text}`);
-    }
-    this.#reports.set(revision, text);
-  }
-
-  /** The newest report, by revision, as the Directory keeps it. */
-  get newestReport(): string | undefined {
-    return this.#reports.get(Math.max(0, ...this.#reports.keys()));
+    this.reports.set(revision, `${view.state} with metadata ${view.metadataVersion}`);
   }
 
   /** Only a replaced instance may get a fence that it did not raise itself. */
@@ -135,9 +125,9 @@ export class Observer {
     }
     this.onFenced(agent, fence);
     this.keys.onStarted(command);
-    for (const inRows of this.running.values()) {
-      if (inRows.owner === owner || !(inRows.isLeased || command.isLeased)) continue;
-      this.#world.fail("gated work never overlaps", `${owner} began next to ${inRows.owner}`);
+    for (const other of this.running.values()) {
+      if (other.owner === owner || !(other.isLeased || command.isLeased)) continue;
+      this.#world.fail("gated work never overlaps", `${owner} began next to ${other.owner}`);
     }
     this.running.set(command.execId, command);
     this.leases.checkHolder(this.facts, this.running.values());
@@ -151,9 +141,7 @@ export class Observer {
     if (metadata.version < agent.metadata.version) {
       this.#world.fail("the copy never goes back", `to ${metadata.version}`);
     }
-    const map = this.#toldMaps.get(metadata.version);
-    const text = JSON.stringify(Object.entries(metadata.metadata).sort());
-    if (map !== undefined && map !== text) this.#world.fail("one version, one map", text);
+    this.#answeredMaps.check(metadata.version, textOf(metadata.metadata));
   }
 
   // Moves of the engine.
@@ -192,7 +180,7 @@ export class Observer {
       const late =
         database.alarm === undefined
           ? "none is"
-          : `inMemory is for ${database.alarm - next.at} ms later`;
+          : `one for ${database.alarm - next.at} ms later is`;
       this.#world.fail("what passes has a deadline", `${next.why}: an alarm is due, ${late} armed`);
     }
     // A fresh instance finds what became due while no instance ran: a lease that a lost call kept alive.
@@ -208,17 +196,18 @@ export class Observer {
     if (state?.name === "starting") this.#durableStarts.add(state.start.startId);
   }
 
-  #rowsSayTheSame(actor: SandboxActor): void {
+  #compareWithRows(actor: SandboxActor): void {
     const known = actor.existing;
     const rows = load(actor.host)?.facts;
     if (known === undefined || rows === undefined) return;
-    for (const part of ["sandbox", "metadata"] as const) this.#same(part, known[part], rows[part]);
+    for (const part of ["sandbox", "metadata"] as const)
+      this.#compare(part, known[part], rows[part]);
     for (const part of ["state", "waiters", "ended", "fence", "nextSeq"] as const) {
-      this.#same(part, known.lease[part], rows.lease[part]);
+      this.#compare(part, known.lease[part], rows.lease[part]);
     }
   }
 
-  #same(part: string, known: unknown, rows: unknown): void {
+  #compare(part: string, known: unknown, rows: unknown): void {
     const [inMemory, inRows] = [JSON.stringify(known), JSON.stringify(rows)];
     if (inMemory === inRows) return;
     this.#world.fail("memory holds no fact of its own", `${part}: ${inMemory}, in rows ${inRows}`);
@@ -229,4 +218,8 @@ function describeLease({ lease }: Facts): string {
   const { state, fence, waiters } = lease;
   const who = state.name === "held" ? ` by ${state.grant.holder}` : "";
   return `${state.name}${who}, fence ${fence}, ${waiters.length} wait`;
+}
+
+function textOf(map: Record<string, string>): string {
+  return JSON.stringify(Object.entries(map).sort());
 }

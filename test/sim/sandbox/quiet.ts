@@ -48,7 +48,7 @@ function checkRest(world: World): void {
 function checkList(world: World): void {
   const facts = world.observer.facts;
   if (facts === undefined) return;
-  const { newestReport } = world.observer;
+  const newestReport = world.observer.reports.newest;
   const actual = `${facts.sandbox.state.name} with metadata ${facts.metadata.version}`;
   if (newestReport === actual) return;
   world.fail("lists follow", `they show ${newestReport ?? "nothing"}, true is ${actual}`);

@@ -86,7 +86,7 @@ class Connection {
   #isClosed = false;
   #lastAt = 0;
   #stream: ReadableStreamDefaultController<Uint8Array> | undefined;
-  #tellGone = () => {};
+  #notifyDisconnect = () => {};
   #cut = (_why: string) => {};
 
   constructor(world: World, host: SandboxHost, request: Request) {
@@ -158,9 +158,9 @@ class Connection {
           this.#stream?.close();
         });
       },
-      onDisconnect: (tell) => {
-        this.#tellGone = tell;
-        if (this.#isGone) tell();
+      onDisconnect: (notify) => {
+        this.#notifyDisconnect = notify;
+        if (this.#isGone) notify();
       },
       isDisconnected: () => this.#isGone,
     };
@@ -208,7 +208,7 @@ class Connection {
     const ms = this.#world.random.between(1, limits.execHeartbeatEveryMs);
     this.#world.schedule.after(ms, `the caller of ${this.#path} is seen to be gone`, () => {
       this.#isGone = true;
-      this.#tellGone();
+      this.#notifyDisconnect();
     });
   }
 }
