@@ -120,12 +120,15 @@ export class BaseHost implements ObjectHost {
 
 export type Outcome<T> = { ok: T } | { refused: BerthError } | { lost: true };
 
-export abstract class SimulatedObject<Instance extends { host: BaseHost }> {
+type AnyActor = { alarm(): Promise<void> };
+type Instance<Actor> = { host: BaseHost; actor: Actor };
+
+export abstract class SimulatedObject<Actor extends AnyActor> {
   /** The calls that have not ended. */
   readonly open = new Set<{ what: string }>();
   readonly database: Database;
   readonly #simulation: Simulation;
-  #instance: Instance | undefined;
+  #instance: Instance<Actor> | undefined;
   #cancelAlarm = () => {};
 
   constructor(simulation: Simulation, database: Database) {
@@ -134,16 +137,15 @@ export abstract class SimulatedObject<Instance extends { host: BaseHost }> {
     database.onAlarm = () => this.#armed();
   }
 
-  protected abstract createInstance(): Instance;
+  protected abstract createInstance(): Instance<Actor>;
   /** Called first in each request. */
-  protected abstract wake(instance: Instance): void;
-  protected abstract ring(instance: Instance): Promise<void>;
+  protected abstract wake(actor: Actor): void;
 
-  get instance(): Instance | undefined {
-    return this.#instance;
+  get actor(): Actor | undefined {
+    return this.#instance?.actor;
   }
 
-  get host(): Instance["host"] | undefined {
+  get host(): BaseHost | undefined {
     return this.#instance?.host;
   }
 
@@ -151,9 +153,9 @@ export abstract class SimulatedObject<Instance extends { host: BaseHost }> {
    * One request and its response; `lost` if the caller cannot know the outcome. `onResponse` gets what leaves the
    * object, even if it does not arrive.
    */
-  request<T>(
+  call<T>(
     what: string,
-    work: (instance: Instance) => T | Promise<T>,
+    work: (actor: Actor, host: BaseHost) => T | Promise<T>,
     onResponse: (value: T) => void = () => {},
   ): Promise<Outcome<T>> {
     const { schedule } = this.#simulation;
@@ -170,13 +172,13 @@ export abstract class SimulatedObject<Instance extends { host: BaseHost }> {
         });
       };
       schedule.after(this.#simulation.delay(), what, () => {
-        const instance = this.#current();
-        instance.host.onCut.add(() => settle({ lost: true }));
-        void this.#run(instance, () => {
-          this.wake(instance);
-          return work(instance);
+        const { host, actor } = this.#current();
+        host.onCut.add(() => settle({ lost: true }));
+        void this.#run(host, () => {
+          this.wake(actor);
+          return work(actor, host);
         }).then((outcome) => {
-          if (instance.host.isMuted) return settle({ lost: true });
+          if (host.isMuted) return settle({ lost: true });
           if ("ok" in outcome) onResponse(outcome.ok);
           settle(this.#simulation.loses("answer to a client") ? { lost: true } : outcome);
         });
@@ -199,8 +201,7 @@ export abstract class SimulatedObject<Instance extends { host: BaseHost }> {
     }
   }
 
-  async #run<T>(instance: Instance, work: () => T | Promise<T>): Promise<Outcome<T>> {
-    const { host } = instance;
+  async #run<T>(host: BaseHost, work: () => T | Promise<T>): Promise<Outcome<T>> {
     let outcome: Outcome<T>;
     try {
       outcome = { ok: await work() };
@@ -217,7 +218,7 @@ export abstract class SimulatedObject<Instance extends { host: BaseHost }> {
     return outcome;
   }
 
-  #current(): Instance {
+  #current(): Instance<Actor> {
     this.#instance ??= this.createInstance();
     return this.#instance;
   }
@@ -234,14 +235,13 @@ export abstract class SimulatedObject<Instance extends { host: BaseHost }> {
 
   async #ring(): Promise<void> {
     const { database } = this;
-    const instance = this.#current();
-    const { host } = instance;
+    const { host, actor } = this.#current();
     database.alarm = undefined;
     database.isRinging = true;
     this.#simulation.count("outcome", "an alarm rang");
     try {
-      this.wake(instance);
-      await this.ring(instance);
+      this.wake(actor);
+      await actor.alarm();
     } catch (error) {
       if (!(error instanceof InstanceReplaced)) this.#simulation.onThrown("the alarm", host, error);
       return;

@@ -6,13 +6,11 @@ import * as lifecycle from "../../../src/objects/sandbox/lifecycle/lifecycle.ts"
 import { toResult } from "../../../src/objects/shared/result.ts";
 import { sandboxesQuerySchema } from "../../../src/protocol/directory.ts";
 import { Database } from "../database.ts";
-import { BaseHost, type Outcome, SimulatedObject } from "../simulated-object.ts";
+import { BaseHost, SimulatedObject } from "../simulated-object.ts";
 import type { Fleet } from "./fleet.ts";
-import { type CallTarget, callObject, sandboxTarget } from "./rpc.ts";
+import { callObject, sandboxTarget } from "./rpc.ts";
 
-type Instance = { host: BaseHost; directory: DirectoryActor };
-
-export class SimulatedDirectory extends SimulatedObject<Instance> {
+export class SimulatedDirectory extends SimulatedObject<DirectoryActor> {
   readonly name = "the directory";
   readonly #fleet: Fleet;
 
@@ -21,32 +19,13 @@ export class SimulatedDirectory extends SimulatedObject<Instance> {
     this.#fleet = fleet;
   }
 
-  call<T>(
-    what: string,
-    work: (directory: DirectoryActor, host: BaseHost) => T | Promise<T>,
-  ): Promise<Outcome<T>> {
-    return this.request(what, ({ directory, host }) => work(directory, host));
-  }
-
-  /** For calls that only need its rows. */
-  get rows(): CallTarget<BaseHost> {
-    return {
-      name: this.name,
-      call: (what, work) => this.call(what, (_directory, host) => work(host)),
-    };
-  }
-
-  protected override createInstance(): Instance {
+  protected override createInstance() {
     const host = new BaseHost(this.#fleet, this.database);
-    return { host, directory: new DirectoryActor(host, (id) => this.#port(host, id)) };
+    return { host, actor: new DirectoryActor(host, (id) => this.#port(host, id)) };
   }
 
   protected override wake(): void {
     // Its constructor continues what was left unfinished.
-  }
-
-  protected override ring({ directory }: Instance): Promise<void> {
-    return directory.alarm();
   }
 
   #port(host: BaseHost, id: string): SandboxPort {

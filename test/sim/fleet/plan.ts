@@ -20,9 +20,7 @@ import { callObject, participantPort } from "./rpc.ts";
 
 const roundsMax = 4;
 
-type Instance = { host: BaseHost; plan: PlanActor };
-
-export class SimulatedPlan extends SimulatedObject<Instance> {
+export class SimulatedPlan extends SimulatedObject<PlanActor> {
   readonly name: string;
   readonly #fleet: Fleet;
 
@@ -41,27 +39,18 @@ export class SimulatedPlan extends SimulatedObject<Instance> {
     return loadRun(new BaseHost(this.#fleet, this.database), n);
   }
 
-  /** Calls the plan that was given its name at this time. */
-  call<T>(
-    what: string,
-    createdAt: number,
-    work: (plan: PlanActor, identity: PlanIdentity) => T | Promise<T>,
-  ) {
-    const identity = { tenant, name: this.name, createdAt };
-    return this.request(`${this.name}: ${what}`, ({ plan }) => work(plan, identity));
+  /** The plan that was given its name at this time. */
+  identity(createdAt: number): PlanIdentity {
+    return { tenant, name: this.name, createdAt };
   }
 
-  protected override createInstance(): Instance {
+  protected override createInstance() {
     const host = new BaseHost(this.#fleet, this.database);
-    return { host, plan: planActor(this.#fleet.breakage, host, this.#ports(host)) };
+    return { host, actor: planActor(this.#fleet.breakage, host, this.#ports(host)) };
   }
 
-  protected override wake({ plan }: Instance): void {
-    plan.resume();
-  }
-
-  protected override ring({ plan }: Instance): Promise<void> {
-    return plan.alarm();
+  protected override wake(actor: PlanActor): void {
+    actor.resume();
   }
 
   #ports(host: BaseHost): PlanPorts {
@@ -74,7 +63,7 @@ export class SimulatedPlan extends SimulatedObject<Instance> {
             toResult(() => directory.make(call)),
           ),
         forgetPlan: (name, createdAt) =>
-          callObject(fleet, host, fleet.directory.rows, "forget a plan", (rows) =>
+          callObject(fleet, host, fleet.directory, "forget a plan", (_directory, rows) =>
             toResult(() => {
               names.forgetPlanName(rows, name, createdAt);
               return null;
@@ -94,7 +83,8 @@ export async function ensurePlan(fleet: Fleet, number: number): Promise<boolean>
     );
     if (!("ok" in given)) return false;
     if (given.ok.made) fleet.count("outcome", "a plan was named");
-    const put = await plan.call("put", given.ok.createdAt, putPlan);
+    const identity = plan.identity(given.ok.createdAt);
+    const put = await plan.call(`${plan.name}: put`, (actor) => putPlan(actor, identity));
     if (!("ok" in put)) return false;
     if (put.ok !== "again") return true;
   }
@@ -117,7 +107,8 @@ export async function callPlan<T>(
   if (createdAt === undefined) {
     return { refused: new BerthError("not_found", "No such plan for this key.") };
   }
-  return plan.call(what, createdAt, (actor, identity) => {
+  const identity = plan.identity(createdAt);
+  return plan.call(`${plan.name}: ${what}`, (actor) => {
     // A removal opens the plan itself: a repeated one waits for the same end.
     if (what !== "end") actor.open(identity);
     return work(actor, identity);

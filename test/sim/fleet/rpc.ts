@@ -16,7 +16,10 @@ import { breakLease, breakParticipant } from "./fleet-breakages.ts";
 /** An object that can be called. */
 export type CallTarget<Object> = {
   readonly name: string;
-  call<T>(what: string, work: (object: Object) => T | Promise<T>): Promise<Outcome<T>>;
+  call<T>(
+    what: string,
+    work: (object: Object, host: BaseHost) => T | Promise<T>,
+  ): Promise<Outcome<T>>;
 };
 
 export function callObject<Object, T>(
@@ -24,7 +27,7 @@ export function callObject<Object, T>(
   from: BaseHost,
   to: CallTarget<Object>,
   what: string,
-  work: (object: Object) => T | Promise<T>,
+  work: (object: Object, host: BaseHost) => T | Promise<T>,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const lost = () => from.deliver(() => reject(new Error(`the connection was lost: ${what}`)));
@@ -55,7 +58,7 @@ export function callObject<Object, T>(
 export function sandboxTarget(fleet: Fleet, id: string): CallTarget<SandboxActor> {
   return {
     name: id.slice(0, 4),
-    call: (what, work) => fleet.sandbox(id).object.call(what, (actor) => work(actor)),
+    call: (what, work) => fleet.sandbox(id).object.call(what, work),
   };
 }
 

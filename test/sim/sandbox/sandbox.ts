@@ -7,7 +7,7 @@ import type { Host, SqlValue } from "../../../src/objects/sandbox/host.ts";
 import type { Facts } from "../../../src/objects/sandbox/store.ts";
 import type { Report } from "../../../src/protocol/directory.ts";
 import type { ContainerRuntime } from "../../../src/runtime/runtime.ts";
-import { BaseHost, type Outcome, SimulatedObject } from "../simulated-object.ts";
+import { BaseHost, SimulatedObject } from "../simulated-object.ts";
 import { runtimeOver } from "./wire.ts";
 import type { World } from "./world.ts";
 
@@ -51,8 +51,6 @@ export class SandboxHost extends BaseHost implements Host {
   }
 }
 
-type SandboxInstance = { host: SandboxHost; actor: SandboxActor };
-
 class WatchedActor extends SandboxActor {
   readonly #world: World;
 
@@ -72,7 +70,7 @@ class WatchedActor extends SandboxActor {
   }
 }
 
-export class SimSandbox extends SimulatedObject<SandboxInstance> {
+export class SimSandbox extends SimulatedObject<SandboxActor> {
   readonly #world: World;
 
   constructor(world: World) {
@@ -80,30 +78,14 @@ export class SimSandbox extends SimulatedObject<SandboxInstance> {
     this.#world = world;
   }
 
-  get actor(): SandboxActor | undefined {
-    return this.instance?.actor;
-  }
-
-  call<T>(
-    what: string,
-    work: (actor: SandboxActor) => T | Promise<T>,
-    onResponse?: (value: T) => void,
-  ): Promise<Outcome<T>> {
-    return this.request(what, ({ actor }) => work(actor), onResponse);
-  }
-
-  protected override createInstance(): SandboxInstance {
+  protected override createInstance() {
     const host = new SandboxHost(this.#world);
     const actor = new WatchedActor(host, this.#world);
     this.#world.observer.onLoaded(actor);
     return { host, actor };
   }
 
-  protected override wake({ actor }: SandboxInstance): void {
+  protected override wake(actor: SandboxActor): void {
     actor.reconciler.resume();
-  }
-
-  protected override ring({ actor }: SandboxInstance): Promise<void> {
-    return actor.alarm();
   }
 }
