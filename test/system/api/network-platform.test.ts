@@ -48,8 +48,8 @@ class Attached {
 const open = (attached: Attached, network: Network) => {
   const proxy = ({ props }: { props: object }) =>
     new ContainerProxy({ props } as never, {} as never);
-  const place = { container: attached, exports: { ContainerProxy: proxy }, id: "object" };
-  return chooseRuntime(place as never, undefined, `a${"0".repeat(23)}`, network);
+  const host = { container: attached, exports: { ContainerProxy: proxy }, id: "object" };
+  return chooseRuntime(host as never, undefined, `a${"0".repeat(23)}`, network);
 };
 
 const start = (attached: Attached, network: Network) =>

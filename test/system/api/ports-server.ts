@@ -2,8 +2,10 @@
  * Runs a server in a sandbox as a user would: it echoes requests, streams, talks WebSocket, and dies.
  * Also sends requests to it by either form of its address.
  */
+import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
-import type { Duplex, Readable } from "node:stream";
+import type { Readable } from "node:stream";
+import { WebSocket } from "ws";
 import { post, runPython } from "../files/workspace.ts";
 import type { RunningServer } from "../server.ts";
 
@@ -68,45 +70,32 @@ export async function get(url: string, init?: Init): Promise<Got> {
   return { status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(pieces) };
 }
 
-/** An open WebSocket, frames by hand; what came with the handshake. */
-export function upgrade(
+/** An open WebSocket, and the headers of the handshake. A mute one answers no ping. */
+export async function openSocket(
   url: string,
   more: Record<string, string> = {},
-): Promise<{ socket: Duplex; answer: IncomingMessage }> {
+  options: { mute?: boolean } = {},
+): Promise<{ socket: WebSocket; headers: IncomingMessage["headers"] }> {
   const { host, port: to, pathname, search } = new URL(url);
-  const headers = {
-    ...{ host, connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13" },
-    "sec-websocket-key": Buffer.from("0123456789abcdef").toString("base64"),
-    ...more,
-  };
-  return new Promise((resolve, reject) => {
-    const call = request({
-      host: "127.0.0.1",
-      port: to,
-      path: pathname + search,
-      headers,
-      timeout: 30_000,
-    });
-    call.once("upgrade", (answer, socket) => resolve({ answer, socket }));
-    call.once("response", (answer) => reject(new Error(`refused: ${answer.statusCode}`)));
-    call.once("error", reject);
-    call.end();
+  const socket = new WebSocket(`ws://127.0.0.1:${to}${pathname}${search}`, {
+    headers: { host, ...more },
+    autoPong: options.mute !== true,
+    perMessageDeflate: false,
   });
+  let headers: IncomingMessage["headers"] = {};
+  socket.once("upgrade", (response) => {
+    headers = response.headers;
+  });
+  await once(socket, "open");
+  socket.on("error", () => {});
+  return { socket, headers };
 }
 
-/** A text of less than 126 bytes, masked with nothing, and the text that comes back. */
-export function echoOf(socket: Duplex, text: string): Promise<string> {
-  const bytes = Buffer.from(text);
-  socket.write(Buffer.concat([Buffer.from([0x81, 0x80 | bytes.length, 0, 0, 0, 0]), bytes]));
-  let held = Buffer.alloc(0);
-  return new Promise((resolve, reject) => {
-    socket.once("close", () => reject(new Error("the socket closed")));
-    socket.on("data", (piece: Buffer) => {
-      held = Buffer.concat([held, piece]);
-      const length = held.length < 2 ? 0 : held.readUInt8(1);
-      if (held.length >= 2 + length) resolve(held.subarray(2, 2 + length).toString());
-    });
-  });
+/** The text that comes back. */
+export async function echoOf(socket: WebSocket, text: string): Promise<string> {
+  const answered = once(socket, "message");
+  socket.send(text);
+  return String((await answered)[0]);
 }
 
 const program = `

@@ -31,9 +31,9 @@ describe("a build", () => {
     (await run("node", ["container/launch/build.js"], { cwd: folder })).stderr;
 
   it("[O12] runs once for concurrent requests, and again only for what has changed", async () => {
-    const said = (await Promise.all([build(), build(), build()])).join("");
-    expect(said.match(/Built the agent/g)).toHaveLength(1);
-    expect(said.match(/Built the Worker/g)).toHaveLength(1);
+    const output = (await Promise.all([build(), build(), build()])).join("");
+    expect(output.match(/Built the agent/g)).toHaveLength(1);
+    expect(output.match(/Built the Worker/g)).toHaveLength(1);
     expect(statSync(join(folder, "dist/berth-agent")).mode & 0o111).not.toBe(0);
     expect(await build()).toBe("");
     appendFileSync(join(folder, "container/agent/main.ts"), "\n");

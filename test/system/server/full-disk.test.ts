@@ -61,7 +61,7 @@ describe.skipIf(process.getuid?.() !== 0)("a disk without room", () => {
         await callDuringFull(server, "POST", "/v1/sandboxes", { waitMs: 20_000 }),
         await callDuringFull(server, "PUT", "/v1/plans/full", {}),
       ];
-      expect(outcomes.filter((said) => said !== "done").length).toBeGreaterThan(0);
+      expect(outcomes.filter((outcome) => outcome !== "done").length).toBeGreaterThan(0);
       expect((await server.call("GET", path)).body.state).toBe("running");
       expect(alive(parts)).toEqual(parts);
       process.kill(engine.pid, "SIGKILL");

@@ -16,7 +16,7 @@ import {
 import { Viewer } from "../../agent/terminals/terminal-socket.ts";
 import { endTerminal, openTerminal, script, terminalNow } from "../../agent/terminals/terminals.ts";
 import { until } from "../../until.ts";
-import { echoOf, open, serve, upgrade } from "../api/ports-server.ts";
+import { echoOf, open, openSocket, serve } from "../api/ports-server.ts";
 import { startFileServer } from "../file-server.ts";
 import { openViewer } from "../runs/runs.ts";
 
@@ -59,7 +59,7 @@ describe.concurrent("keepalive of WebSockets, through the Worker", () => {
       "the connection to the port is open",
       () => portSocket.readyState === WsSocket.OPEN,
     );
-    const mutePort = await upgrade(pathUrl);
+    const mutePort = await openSocket(pathUrl, {}, { mute: true });
     expect(await echoOf(mutePort.socket, "once")).toBe("once");
     let isMuteGone = false;
     mutePort.socket.on("close", () => {

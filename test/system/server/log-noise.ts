@@ -7,16 +7,16 @@ import { join } from "node:path";
 /** A token of one sandbox, with its signature. */
 const token = /\bbt_[\w-]{20,}\.[\w-]{20,}/;
 
-/** One line for each place that holds one. A folder that a test has taken away holds nothing. */
-export function secretsWritten(data: string, said: Record<string, string>): string[] {
+/** One line for each text that has one. A folder that a test has removed has none. */
+export function secretsWritten(data: string, output: Record<string, string>): string[] {
   const secrets = ["key", "secret"].flatMap((name) => {
     const text = readIfThere(join(data, name)).trim();
     return text === "" ? [] : [{ what: `the ${name}`, isIn: (all: string) => all.includes(text) }];
   });
   const wanted = [...secrets, { what: "a token", isIn: (all: string) => token.test(all) }];
-  const places = { ...said, ...logsOf(join(data, "logs")) };
-  return Object.entries(places).flatMap(([place, text]) =>
-    wanted.filter(({ isIn }) => isIn(text)).map(({ what }) => `${what} is in ${place}`),
+  const texts = { ...output, ...logsOf(join(data, "logs")) };
+  return Object.entries(texts).flatMap(([name, text]) =>
+    wanted.filter(({ isIn }) => isIn(text)).map(({ what }) => `${what} is in ${name}`),
   );
 }
 
