@@ -9,12 +9,8 @@ const block = 512;
 const plain = "application/x-tar";
 
 export async function answerArchive(agent: FakeAgent, call: AgentCall): Promise<Response> {
-  const { searchParams } = call.url;
   const { tree } = agent;
-  const root = agent.files.resolvePath(
-    searchParams.get("path") ?? ".",
-    searchParams.get("session"),
-  );
+  const root = agent.files.resolvePath(call.query.get("path") ?? ".", call.query.get("session"));
   if (call.method === "GET") {
     const accept = call.request.headers.get("accept") ?? "*/*";
     if (!/x-tar|\*/.test(accept)) throw unsupportedTypeError();

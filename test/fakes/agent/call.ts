@@ -24,6 +24,10 @@ export class AgentCall {
     };
   }
 
+  get query(): URLSearchParams {
+    return this.url.searchParams;
+  }
+
   /** For a gated call, in the same synchronous step in which its work starts: no higher fence can come in between. */
   admitFence(): number {
     const fence = Number(this.request.headers.get(agentHeaders.fence) ?? 0);

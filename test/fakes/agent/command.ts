@@ -29,8 +29,18 @@ export function nameOf({ command, argv }: Program): string {
   return command ?? (argv ?? []).join(" ");
 }
 
-export function environment(agent: FakeAgent, env: Record<string, string> | undefined) {
-  return { PATH: "/usr/bin:/bin", HOME: "/workspace", ...agent.env, ...env };
+/** A shell with the folder and the environment of a call. Throws if there is no such folder. */
+export function openShell(
+  agent: FakeAgent,
+  { cwd, env }: { cwd?: string | undefined; env?: Record<string, string> | undefined },
+): Shell {
+  const environment = { PATH: "/usr/bin:/bin", HOME: "/workspace", ...agent.env, ...env };
+  return new Shell(agent, agent.folder(cwd), environment);
+}
+
+/** Throws if there are that many already. */
+export function requireRoom(count: number, max: number, what: string): void {
+  if (count >= max) throw new BerthError("too_many", `at most ${max} ${what}`);
 }
 
 /** Runs a command line in a shell of its own, or a program with arguments. */
@@ -70,7 +80,7 @@ export async function outcomeOf(run: () => Promise<number>): Promise<Outcome> {
 /** The caller has checked the fence in the same synchronous step. */
 export async function exec(agent: FakeAgent, call: AgentExecCall): Promise<CommandAnswer> {
   const run = () => {
-    const shell = new Shell(agent, agent.folder(call.cwd), environment(agent, call.env));
+    const shell = openShell(agent, call);
     return runToAnswer(agent, call, call.timeoutMs, (io, stop) =>
       runCommand(call, { agent, shell, io, stop }),
     );
@@ -92,9 +102,7 @@ export async function runToAnswer(
   /** The error of a session that ended with the command. */
   endError: (written: CapturedOutput) => BerthError | undefined = () => undefined,
 ): Promise<CommandAnswer> {
-  if (agent.running.size >= limits.execConcurrentMax) {
-    throw new BerthError("too_many", `at most ${limits.execConcurrentMax} commands run at once`);
-  }
+  requireRoom(agent.running.size, limits.execConcurrentMax, "commands run at once");
   const began = Date.now();
   agent.commandsRun.push(nameOf(call));
   const output = new Output(call.maxOutputBytes);

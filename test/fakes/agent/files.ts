@@ -17,9 +17,7 @@ export class Files {
 
   async answer(call: AgentCall): Promise<Response> {
     const { tree } = this.#agent;
-    const { searchParams } = call.url;
-    const path = () =>
-      this.resolvePath(searchParams.get("path") ?? ".", searchParams.get("session"));
+    const path = () => this.resolvePath(call.query.get("path") ?? ".", call.query.get("session"));
     switch (`${call.method} ${call.rest.join("/")}`) {
       case "GET ":
         return this.#read(call, path());
@@ -27,7 +25,7 @@ export class Files {
         return this.#write(call, path());
       case "DELETE ":
         call.admitFence();
-        return call.json({ removed: tree.remove(path(), isSet(searchParams, "recursive")) });
+        return call.json({ removed: tree.remove(path(), isSet(call.query, "recursive")) });
       case "GET stat":
         return call.json(tree.view(path()));
       case "GET list":
@@ -119,13 +117,12 @@ export class Files {
 
   async #write(call: AgentCall, path: string): Promise<Response> {
     const { tree } = this.#agent;
-    const { searchParams } = call.url;
-    tree.refuseUnlessWritable(path, isSet(searchParams, "mkdirs"));
+    tree.refuseUnlessWritable(path, isSet(call.query, "mkdirs"));
     this.#demandConditions(call, path);
     const bytes = await this.receiveBody(call);
     this.#demandConditions(call, path);
     const isNew = !tree.files.has(path);
-    tree.write(path, bytes, searchParams.get("mode") ?? undefined);
+    tree.write(path, bytes, call.query.get("mode") ?? undefined);
     const answer = call.json(tree.view(path), isNew ? 201 : 200);
     answer.headers.set("etag", tagOf(tree.file(path)));
     return answer;

@@ -4,10 +4,10 @@ import type { AgentProcessCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { FakeAgent } from "./agent.ts";
 import { type AgentCall, noRoute } from "./call.ts";
-import { environment } from "./command.ts";
+import { openShell, requireRoom } from "./command.ts";
 import { openLog } from "./log.ts";
 import { FakeProcess, isExpired, isProgram } from "./process.ts";
-import { Shell } from "./shell.ts";
+import type { Shell } from "./shell.ts";
 import { Queues } from "./waiting.ts";
 
 type StartOptions = {
@@ -55,16 +55,14 @@ export class Processes {
         return call.stream(body, headers);
       }
       case "GET wait": {
-        const { searchParams } = call.url;
-        const timeoutMs = searchParams.get("timeoutMs") ?? limits.processWaitDefaultMs;
-        return call.json(await process.wait(searchParams.get("for") ?? "exit", Number(timeoutMs)));
+        const timeoutMs = call.query.get("timeoutMs") ?? limits.processWaitDefaultMs;
+        return call.json(await process.wait(call.query.get("for") ?? "exit", Number(timeoutMs)));
       }
       case "POST stdin": {
         const bytes = new Uint8Array(await call.request.arrayBuffer());
         call.admitFence();
-        const { searchParams } = call.url;
-        const offset = searchParams.get("offset");
-        const eof = searchParams.get("eof") === "1";
+        const offset = call.query.get("offset");
+        const eof = call.query.get("eof") === "1";
         return call.json(process.write(bytes, offset === null ? undefined : Number(offset), eof));
       }
       case "POST signal": {
@@ -117,9 +115,7 @@ export class Processes {
   }
 
   #begin(call: AgentProcessCall, { shellOf, sessionId }: StartOptions): Started {
-    if (this.count >= limits.processesMax) {
-      throw new BerthError("too_many", `at most ${limits.processesMax} processes run at once`);
-    }
+    requireRoom(this.count, limits.processesMax, "processes run at once");
     const process = new FakeProcess(this.#agent, call, shellOf(), sessionId);
     this.#all.set(call.id, process);
     if (call.endsWithLease) this.#agent.trackUntilLeaseEnds(call.id, process);
@@ -130,8 +126,7 @@ export class Processes {
   async #start(call: AgentCall): Promise<Response> {
     const processCall = await call.body<AgentProcessCall>();
     const agent = this.#agent;
-    const shellOf = () =>
-      new Shell(agent, agent.folder(processCall.cwd), environment(agent, processCall.env));
+    const shellOf = () => openShell(agent, processCall);
     const { process, isNew } = await this.start(processCall, {
       admit: () => call.admitFence(),
       shellOf,
@@ -140,10 +135,9 @@ export class Processes {
   }
 
   #list(call: AgentCall): Response {
-    const { searchParams } = call.url;
-    const state = searchParams.get("state");
-    const session = searchParams.get("session");
-    const name = searchParams.get("name");
+    const state = call.query.get("state");
+    const session = call.query.get("session");
+    const name = call.query.get("name");
     this.#forget();
     const processes = [...this.#all.values()]
       .map(({ summary }) => summary)

@@ -87,7 +87,7 @@ async function route(
     case agentPaths.ports:
       return forwardToPort(agent, call);
     case agentPaths.work:
-      return call.json(work(agent, Number(call.url.searchParams.get("after") ?? 0)));
+      return call.json(work(agent, Number(call.query.get("after") ?? 0)));
     case agentPaths.channel:
       if (channelDeps === undefined) break;
       return channelDeps.channel.open(agent, call, channelDeps.respond);

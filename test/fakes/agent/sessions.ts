@@ -15,12 +15,13 @@ import { type AgentCall, noRoute } from "./call.ts";
 import {
   type CapturedOutput,
   type CommandAnswer,
-  environment,
   type Outcome,
+  openShell,
   outcomeOf,
+  requireRoom,
   runToAnswer,
 } from "./command.ts";
-import { Exit, type Io, Shell } from "./shell.ts";
+import { Exit, type Io, type Shell } from "./shell.ts";
 import { Queues, type Stop, Stopped } from "./waiting.ts";
 
 export class Sessions {
@@ -72,9 +73,7 @@ export class Sessions {
     call.admitFence();
     const known = this.#all.get(sessionCall.id);
     if (known !== undefined) return call.json(known.record);
-    if (this.count >= limits.sessionsMax) {
-      throw new BerthError("too_many", `at most ${limits.sessionsMax} sessions`);
-    }
+    requireRoom(this.count, limits.sessionsMax, "sessions");
     const session = new FakeSession(this.#agent, sessionCall, (end) =>
       this.#onEnd(sessionCall.id, end),
     );
@@ -152,7 +151,7 @@ class FakeSession {
     this.id = call.id;
     this.#call = call;
     this.#onEnd = onEnd;
-    this.shell = new Shell(agent, agent.folder(call.cwd), environment(agent, call.env));
+    this.shell = openShell(agent, call);
   }
 
   get record(): Session {
@@ -182,9 +181,7 @@ class FakeSession {
   }
 
   async #queued(call: AgentSessionExecCall, fence: number): Promise<CommandAnswer> {
-    if (this.#waiting >= limits.sessionWaitersMax) {
-      throw new BerthError("too_many", `at most ${limits.sessionWaitersMax} commands wait`);
-    }
+    requireRoom(this.#waiting, limits.sessionWaitersMax, "commands wait");
     this.#waiting++;
     return this.#queues.run(this.id, () => {
       this.#waiting--;

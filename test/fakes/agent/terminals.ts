@@ -8,8 +8,8 @@ import { limits } from "../../../src/protocol/limits.ts";
 import type { Screen, Terminal, TerminalSize } from "../../../src/protocol/terminal.ts";
 import type { FakeAgent } from "./agent.ts";
 import { type AgentCall, noRoute } from "./call.ts";
-import { environment, type Outcome, outcomeOf, runCommand } from "./command.ts";
-import { Exit, type Io, Shell } from "./shell.ts";
+import { type Outcome, openShell, outcomeOf, requireRoom, runCommand } from "./command.ts";
+import { Exit, type Io, type Shell } from "./shell.ts";
 import { bytesOf, concat, Input } from "./stdio.ts";
 import { connect } from "./terminal-socket.ts";
 import { Stop } from "./waiting.ts";
@@ -63,9 +63,7 @@ export class Terminals {
     call.admitFence();
     const known = this.#all.get(terminalCall.id);
     if (known !== undefined) return call.json(known.record);
-    if (this.count >= limits.terminalsMax) {
-      throw new BerthError("too_many", `at most ${limits.terminalsMax} terminals`);
-    }
+    requireRoom(this.count, limits.terminalsMax, "terminals");
     const terminal = new FakeTerminal(this.#agent, terminalCall);
     this.#all.set(terminalCall.id, terminal);
     if (terminalCall.endsWithLease) this.#agent.trackUntilLeaseEnds(terminalCall.id, terminal);
@@ -114,7 +112,7 @@ export class FakeTerminal {
     this.#agent = agent;
     this.#call = call;
     this.size = { cols: call.cols, rows: call.rows };
-    this.#shell = new Shell(agent, agent.folder(call.cwd), environment(agent, call.env));
+    this.#shell = openShell(agent, call);
     this.finished = this.#run();
   }
 
