@@ -131,16 +131,20 @@ describe("a member that does not respond", () => {
 /** Stopped after this many requests, wherever that is. */
 const stops = Array.from({ length: 12 }, (_, n) => n);
 
+async function runUntilRequest(stop: number, call: Parameters<PlanHarness["run"]>[0] = {}) {
+  const began = harness.sandboxes.calls.length;
+  harness.run(call).catch(() => undefined);
+  for (let n = 0; n < 500 && harness.sandboxes.calls.length <= began + stop; n++) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+}
+
 describe("a plan that is stopped", () => {
   it.each(stops)(
     "[PL14] after request %i finishes what was decided and aborts what was not: all or none",
     async (stop) => {
       await withWork();
-      const began = harness.sandboxes.calls.length;
-      harness.run().catch(() => undefined);
-      for (let n = 0; n < 500 && harness.sandboxes.calls.length <= began + stop; n++) {
-        await new Promise<void>((resolve) => setImmediate(resolve));
-      }
+      await runUntilRequest(stop);
       const { run, lastRun: last } = harness.plan.record ?? {};
       const known = run?.n === 2 ? run.decision : (last?.decision ?? null);
       harness.restart();
@@ -160,11 +164,7 @@ describe("a plan that is stopped", () => {
   it("[PL14] in a rollback reaches one result too, wherever it is stopped", async () => {
     for (const stop of stops) {
       await withWork();
-      const began = harness.sandboxes.calls.length;
-      harness.run({ kind: "rollback" }).catch(() => undefined);
-      for (let n = 0; n < 500 && harness.sandboxes.calls.length <= began + stop; n++) {
-        await new Promise<void>((resolve) => setImmediate(resolve));
-      }
+      await runUntilRequest(stop, { kind: "rollback" });
       harness.restart();
       await harness.settleAll();
       expect(harness.plan.record?.lastRun, `stop ${stop}`).toMatchObject({ n: 2 });
@@ -178,8 +178,7 @@ describe("a plan that is stopped", () => {
       await withWork();
       harness.stopsAt = (query, [, head]) =>
         query.includes("INTO run") && String(head).includes('"go":true');
-      harness.run({ kind }).catch(() => undefined);
-      await settle();
+      await harness.begin({ kind });
       expect([harness.sandboxes.count("prepare"), harness.sandboxes.count("finish")]).toEqual([
         6, 3,
       ]);
@@ -196,8 +195,7 @@ describe("a plan that is stopped", () => {
   it("[PL15] loads its whole state again", async () => {
     await withWork();
     harness.sandboxes.failAt("finish", "silent", "box2");
-    harness.run().catch(() => undefined);
-    await settle();
+    await harness.begin();
     const before = harness.plan.record;
     expect(before?.run?.decision?.go).toBe(true);
     harness.sandboxes.fault = () => "silent";
@@ -253,8 +251,7 @@ describe("a run that lasts", () => {
     await withWork();
     const { promise: closed, resolve: open } = Promise.withResolvers<void>();
     harness.sandboxes.failAt("prepare", { gate: closed });
-    harness.run().catch(() => undefined);
-    await settle();
+    await harness.begin();
     const callsBefore = harness.sandboxes.count("prepare");
     for (let n = 0; n < 8; n++) {
       const alarmAt = harness.alarmAt ?? Number.POSITIVE_INFINITY;

@@ -23,8 +23,7 @@ describe("a member that responds that it is not done yet", () => {
       });
       return { again: later };
     };
-    harness.run().catch(() => undefined);
-    await settle();
+    await harness.begin();
     while (harness.plan.record?.run !== null) {
       await harness.next();
       await settle();
@@ -41,8 +40,7 @@ describe("a member that responds that it is not done yet", () => {
     harness = await PlanHarness.withMembers(limits.planFinishesMax * 3);
     harness.sandboxes.fault = (step) =>
       step === "finish" ? { again: harness.sleep(limits.planFinishMs) } : undefined;
-    harness.run().catch(() => undefined);
-    await settle();
+    await harness.begin();
     const [began, until] = [harness.now, harness.now + 10 * 60_000];
     let rings = 0;
     const ring = harness.ring.bind(harness);
@@ -64,8 +62,7 @@ describe("a member that responds that it is not done yet", () => {
       if (step !== "finish") return undefined;
       return id === "box0" ? "fails" : { again: Promise.resolve() };
     };
-    harness.run().catch(() => undefined);
-    await settle();
+    await harness.begin();
     const until = harness.now + 20 * 60_000;
     while (harness.now < until) {
       await harness.next();
@@ -79,8 +76,7 @@ describe("a member that responds that it is not done yet", () => {
   it("[PL139] gets the request at once after a restart, which keeps its alarm", async () => {
     harness = await PlanHarness.withMembers(1);
     harness.sandboxes.failAt("finish", { again: Promise.resolve() });
-    harness.run().catch(() => undefined);
-    await settle();
+    await harness.begin();
     expect(harness.sandboxes.count("finish")).toBe(1);
     harness.restart();
     harness.sandboxes.fault = () => undefined;

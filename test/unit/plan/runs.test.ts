@@ -7,10 +7,6 @@ let harness: PlanHarness;
 
 /** The files and commits of all sandboxes, for comparison. */
 const trees = () => harness.boxes().map(({ files, committed }) => [files, committed]);
-const gate = () => {
-  const { promise: closed, resolve: open } = Promise.withResolvers<void>();
-  return { closed, open };
-};
 
 afterEach(() => harness.expectNothingLeft());
 
@@ -42,7 +38,7 @@ describe("a commit", () => {
   it("[PL2] commits the members that it has read: nobody joins, leaves or is replaced until it ends", async () => {
     harness = await PlanHarness.withMembers(3);
     const other = harness.sandboxes.make("boxother").id;
-    const { closed, open } = gate();
+    const { promise: closed, resolve: open } = Promise.withResolvers<void>();
     harness.sandboxes.failAt("prepare", { gate: closed });
     const running = harness.run();
     await settle();
