@@ -1,7 +1,4 @@
-/**
- * Acquires the lease of a sandbox for a command, and tells a waiting user who holds it. Inside `berth lock -- …` the
- * lease is already held: commands use it one after the other and do not release it.
- */
+/** Acquires the lease of a sandbox for a command. Inside `berth lock -- …` commands take turns with its lease. */
 import { hostname, userInfo } from "node:os";
 import type { SandboxHandle } from "../../client/index.ts";
 import { limits } from "../../protocol/limits.ts";

@@ -52,10 +52,11 @@ export async function runLocal(
     timer ??= setTimeout(kill, killDelayMs);
   };
   const passOn = () => end((interrupts.first?.signal ?? "SIGTERM") as NodeJS.Signals);
-  const endOnLoss = () => end("SIGTERM");
-  interrupts.requested.addEventListener("abort", passOn);
-  interrupts.forced.addEventListener("abort", kill);
-  lease.lost.addEventListener("abort", endOnLoss);
+  const over = new AbortController();
+  const options = { signal: over.signal };
+  interrupts.requested.addEventListener("abort", passOn, options);
+  interrupts.forced.addEventListener("abort", kill, options);
+  lease.lost.addEventListener("abort", () => end("SIGTERM"), options);
   try {
     const code = await ended;
     if (lease.lost.aborted) throw lease.lost.reason;
@@ -64,9 +65,7 @@ export async function runLocal(
     clearTimeout(timer);
     // Processes that a shell left in the background ignore SIGINT.
     if (isGroup && timer !== undefined) send(child, "SIGTERM", isGroup);
-    interrupts.requested.removeEventListener("abort", passOn);
-    interrupts.forced.removeEventListener("abort", kill);
-    lease.lost.removeEventListener("abort", endOnLoss);
+    over.abort();
   }
 }
 

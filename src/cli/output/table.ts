@@ -1,7 +1,4 @@
-/**
- * Formats tables: columns as wide as their widest cell, two spaces between. If that is wider than the terminal, columns
- * that may shrink do, the widest first; what is still too wide is cut off at the edge.
- */
+/** Formats tables: columns as wide as their widest cell; if that is too wide, those that may shrink do. */
 import { stripVTControlCharacters } from "node:util";
 
 export type Column<T> = {
