@@ -17,7 +17,8 @@ import { runTool } from "./build.js";
 import { paths, root, tools } from "./paths.js";
 import { UserError } from "./program.js";
 
-const schemaStatement = /\bz\.|from "zod"|^import \{ \w+Schema(, \w+Schema)* \}/;
+const schemaStatement =
+  /\bz\.|from "zod"|^import \{ \w+Schema(, \w+Schema)* \}|\b(?:VerbRow|ResponseBody)\b/;
 const schemaType = /\bz\.(infer|input|output)<typeof (\w+)>/g;
 
 /** The type that is derived from the table of verbs. */

@@ -54,8 +54,9 @@ export async function createSandbox(
   );
   const { replaced } = sandbox;
   const isFinal = waitMs === 0 || sandbox.state !== "starting";
-  const callVerb = callsOf(env, sandbox.id, caller, requestId);
-  const started = isFinal ? sandbox : unwrap(await callVerb("waitUntilStarted", { waitMs }));
+  const started = isFinal
+    ? sandbox
+    : unwrap(await callsOf(env, sandbox.id, caller, requestId)("waitUntilStarted", { waitMs }));
   return {
     made,
     sandbox: {
