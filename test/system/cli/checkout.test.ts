@@ -1,6 +1,4 @@
-/**
- * Tests what the command reads of a checkout and what it writes next to it, without a server.
- */
+/** Tests what the command reads of a checkout and what it writes next to it, without a server. */
 import { spawnSync } from "node:child_process";
 import { appendFileSync, readFileSync, renameSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";

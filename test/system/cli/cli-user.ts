@@ -1,7 +1,4 @@
-/**
- * A CLI user on a machine of their own: a home folder, checkouts in it, and runs of the real `berth`. Dispose of it at
- * the end of the test.
- */
+/** A CLI user on a machine of their own: a home folder, checkouts in it, and runs of the real `berth`. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,7 +1,4 @@
-/**
- * Tests a run whose connection is cut, or that gets Ctrl-C, while the checkout is sent or fetched. See exec.test.ts for
- * cuts while the command runs.
- */
+/** Tests a run whose connection is cut, or that gets Ctrl-C, while the checkout is sent or fetched. */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";

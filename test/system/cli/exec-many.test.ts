@@ -1,6 +1,4 @@
-/**
- * Tests that many runs of `berth exec` share one sandbox one after the other, whatever happens to one of them.
- */
+/** Tests that many runs of `berth exec` share one sandbox one after the other, whatever happens to one of them. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

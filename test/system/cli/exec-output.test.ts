@@ -1,7 +1,4 @@
-/**
- * Tests output that nobody reads or that is read slowly, a command that ignores Ctrl-C, runs in folders that git does
- * not track, and commits in the sandbox. See exec.test.ts for everything else.
- */
+/** Tests special runs: output that nobody reads, an ignored Ctrl-C, untracked folders, commits in the sandbox. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from "node:fs";

@@ -1,7 +1,4 @@
-/**
- * Tests `berth exec` with the real command, real checkouts and a real server. See exec-many.test.ts for concurrent runs
- * and terminal/attach.test.ts for terminals.
- */
+/** Tests `berth exec`: results, files, interrupts and network failures. See exec-*.test.ts for more. */
 import { type SpawnOptions, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -97,9 +94,8 @@ describe("the result of a command", () => {
 describe("files of a run", () => {
   test("[LV10] a run uses the current files and the caller's folder, and fetches changes", async () => {
     user.write(repo, "below/input", "of now");
-    const ran = await user.berth(["exec", "--", "sh", "-c", "cat input; echo > made; exit 3"], {
-      cwd: here("below"),
-    });
+    const args = ["exec", "--", "sh", "-c", "cat input; echo > made; exit 3"];
+    const ran = await user.berth(args, { cwd: here("below") });
     expect(ran).toMatchObject({ code: 3, stdout: "of now" });
     expect(ran.stderr).toContain("Changed here: below/made");
     expect(existsSync(here("below/made"))).toBe(true);
@@ -173,9 +169,8 @@ describe("interrupting a run", () => {
     await using _held = await sandbox.hold({ holder: "somebody" });
     const ran = await exec(["--wait", "1", "--json", "--", "true"]);
     expect(ran.code).toBe(1);
-    expect(JSON.parse(ran.stdout)).toMatchObject({
-      error: { code: "lease_wait_timeout", holder: "somebody" },
-    });
+    const error = { code: "lease_wait_timeout", holder: "somebody" };
+    expect(JSON.parse(ran.stdout)).toMatchObject({ error });
   });
 });
 

@@ -1,7 +1,4 @@
-/**
- * A proxy in front of a server that fails the calls a test names, and records all calls.
- */
-
+/** A proxy in front of a server that fails the calls a test names, and records all calls. */
 import { once } from "node:events";
 import {
   createServer,

@@ -12,9 +12,8 @@ it("[CL6] start creates the sandbox of a checkout and finds it again; stop destr
   const pattern = new RegExp(`^Sandbox (${idPattern}) is running \\(created\\)\\.\n$`);
   const [, id] = pattern.exec(await user.output(["start", "--wait"], { cwd })) ?? [];
   expect(id).toBeDefined();
-  expect(await user.output(["start", "--wait"], { cwd })).toBe(
-    `Sandbox ${id} is running (found).\n`,
-  );
+  const found = await user.output(["start", "--wait"], { cwd });
+  expect(found).toBe(`Sandbox ${id} is running (found).\n`);
   expect(await user.json(["start", "--wait"], { cwd })).toMatchObject({
     ...{ made: false, replaced: null },
     sandbox: { id, state: "running", scope: { repo: "example.com/team/life", branch: "main" } },

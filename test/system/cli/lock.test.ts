@@ -1,7 +1,4 @@
-/**
- * Tests `berth lock` with the real command and a real server, with and without a terminal. See
- * ../client/live-lease.test.ts for the lease itself.
- */
+/** Tests `berth lock`, with and without a terminal. See ../client/live-lease.test.ts for the lease itself. */
 import { type StdioOptions, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";

@@ -56,40 +56,42 @@ it("[CL1] the help of each command describes its `--json`, and completion has he
   expect(stdout).toMatch(/^ {2}-h, --help +Show this help$/m);
 });
 
-it("[CL2] a failure is one `error:` line and one `hint:` line on stderr, with exit code 1", async () => {
-  const unknown = await user.failure(["nothing"]);
-  expect(unknown).toBe("error: Unknown command 'nothing'.\nhint: Run `berth --help` for usage.\n");
-  const close = await user.berth(["sotp"]);
-  expect(close.stderr).toBe("error: Unknown command 'sotp'.\nhint: Did you mean stop?\n");
-  for (const args of [
-    ["help", "sotp"],
-    ["sotp", "--help"],
-  ]) {
-    expect(await user.berth(args)).toEqual(close);
-  }
-  const option = await user.failure(["start", "--nothing"]);
-  expect(option).toBe(
+const misspelt = "error: Unknown command 'sotp'.\nhint: Did you mean stop?\n";
+
+it.each([
+  [["nothing"], "error: Unknown command 'nothing'.\nhint: Run `berth --help` for usage.\n"],
+  [["sotp"], misspelt],
+  [["help", "sotp"], misspelt],
+  [["sotp", "--help"], misspelt],
+  [
+    ["start", "--nothing"],
     "error: Unknown option '--nothing'.\nhint: Run `berth start --help` for usage.\n",
-  );
-  const value = await user.failure(["start", "--on-existing", "keep"]);
-  expect(value).toContain(
+  ],
+  [
+    ["plan", "comit", "release"],
+    "error: Unknown command 'plan comit'.\nhint: Run `berth plan --help` for usage.\n",
+  ],
+  [
+    ["start", "--on-existing", "keep"],
     "error: `--on-existing` must be one of reuse, replace, error, not 'keep'.\n",
-  );
-  const pair = await user.failure(["list", "--metadata", "team"]);
-  expect(pair).toBe("error: `--metadata` must be key=value, not 'team'.\n");
-});
+  ],
+  [["list", "--metadata", "team"], "error: `--metadata` must be key=value, not 'team'.\n"],
+])(
+  "[CL2] wrong usage is one `error:` line, with a hint where there is one: %j",
+  async (args, message) => {
+    expect(await user.failure(args)).toBe(message);
+  },
+);
 
 it("[CL2] without a server the error names the sources and the hint the next step", async () => {
-  const ran = await user.failure(["list"]);
-  expect(ran).toBe(
+  expect(await user.failure(["list"])).toBe(
     "error: No server is configured: there is no BERTH_KEY, no login, and no server started here.\n" +
       "hint: Run `berth login`, or set BERTH_URL and BERTH_KEY.\n",
   );
 });
 
 it("[CL2] the error names a server that cannot be reached", async () => {
-  const ran = await user.failure(["list"], { env });
-  expect(ran).toMatch(
+  expect(await user.failure(["list"], { env })).toMatch(
     /^error: http:\/\/127\.0\.0\.1:1 could not be reached.*\nhint: Is the server running\? .*\n$/,
   );
 });
@@ -110,19 +112,11 @@ it("[CL2] outside of a checkout the hint names only options that the command has
   expect(ran.stderr).toMatch(/hint: .* or give a sandbox with `--id`\.\n$/);
 });
 
-it("[CL2] an unknown subcommand of `berth plan` is reported", async () => {
-  const ran = await user.failure(["plan", "comit", "release"], { env });
-  expect(ran).toBe(
-    "error: Unknown command 'plan comit'.\nhint: Run `berth plan --help` for usage.\n",
-  );
-});
-
 it("[CL2] a checkout with a line break in its path is refused with the reason", async () => {
   const repo = user.repo("two\nlines");
   const ran = await user.berth(["start", "--json"], { cwd: repo, env });
-  expect(JSON.parse(ran.stdout)).toMatchObject({
-    error: { code: "no_checkout", message: expect.stringContaining("line break") },
-  });
+  const error = { code: "no_checkout", message: expect.stringContaining("line break") };
+  expect(JSON.parse(ran.stdout)).toMatchObject({ error });
 });
 
 it("[CL24] a key that no header can carry is refused", async () => {

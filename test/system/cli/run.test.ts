@@ -1,7 +1,4 @@
-/**
- * Tests `berth run` and `berth kill` with the real command, a real checkout and a real server: what runs under a name,
- * when it is ready, what is left of it. See test/agent/processes/process-name.test.ts for concurrent callers.
- */
+/** Tests `berth run` and `berth kill`: what runs under a name, when it is ready, and what is left of it. */
 import { join } from "node:path";
 import { beforeEach, expect, it } from "vitest";
 import { root } from "../../../container/launch/paths.js";

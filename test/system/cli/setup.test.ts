@@ -32,15 +32,12 @@ const waitForSetup = async (name: string) => {
 const output = async (id: string, command: string) => (await server.exec(id, command)).body.stdout;
 
 it("[CL20] creates the sandbox accordingly and is recorded in it", async () => {
-  const cwd = repo("made", {
-    ...{ env: { GREETING: "hello" }, idleTimeoutMs: 90_000, onIdle: "none" },
-    ...{ network: { internet: false }, ports: [3000, 4000] },
-  });
+  const policy = { idleTimeoutMs: 90_000, onIdle: "none", network: { internet: false } };
+  const cwd = repo("made", { ...policy, env: { GREETING: "hello" }, ports: [3000, 4000] });
   const sandbox = await user.startSandbox(cwd);
-  expect(sandbox).toMatchObject({
-    ...{ idleTimeoutMs: 90_000, onIdle: "none", network: { internet: false } },
-    client: { configFile: ".berth/sandbox.json", configHash: expect.stringMatching(/^\w{16}$/) },
-  });
+  const configHash = expect.stringMatching(/^\w{16}$/);
+  const client = { configFile: ".berth/sandbox.json", configHash };
+  expect(sandbox).toMatchObject({ ...policy, client });
   expect(await output(sandbox.id, "echo $GREETING")).toBe("hello\n");
   const opened = await user.berth(["open"], { cwd });
   expect(opened.stdout).toMatch(/^http:\/\/3000-.*\nhttp:\/\/4000-.*\n$/);
@@ -53,10 +50,8 @@ it("[CL20] a change is reported with the next step, and the sandbox keeps the ol
     `warning: \`.berth/sandbox.json\` has changed since sandbox ${id} was created.\n` +
     "hint: The sandbox keeps its old configuration. `berth reset` creates a new one.\n";
   configure(cwd, { env: { A: "2" } });
-  expect(await user.berth(["start", "--wait"], { cwd })).toEqual({
-    ...{ code: 0, signal: null, stderr: warning },
-    stdout: `Sandbox ${id} is running (found).\n`,
-  });
+  const found = { code: 0, stdout: `Sandbox ${id} is running (found).\n`, stderr: warning };
+  expect(await user.berth(["start", "--wait"], { cwd })).toMatchObject(found);
   // Once for each change; with `--json` each time.
   expect(await user.berth(["start"], { cwd })).toMatchObject({ code: 0, stderr: "" });
   expect(await user.json(["start"], { cwd })).toMatchObject({ configChanged: true });

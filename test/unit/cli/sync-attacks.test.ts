@@ -1,8 +1,4 @@
-/**
- * Tests that a lying sandbox cannot write outside of the checkout, into its repository, or over ignored files: what
- * comes from a sandbox is checked here.
- */
-
+/** Tests that a lying sandbox cannot write outside of the checkout, into its repository, or over ignored files. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";

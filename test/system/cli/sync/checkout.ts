@@ -1,7 +1,4 @@
-/**
- * A git checkout for one test, with a home of its own, so that no settings of the machine apply. Names are bytes where
- * that matters.
- */
+/** A git checkout for one test, with a home of its own, so that no settings of the machine apply. */
 import { spawnSync } from "node:child_process";
 import {
   chmodSync,

@@ -1,15 +1,10 @@
-/**
- * Tests what becomes a repository below the checkout's, or stops being one. See special-repositories.test.ts for the
- * state of nested repositories.
- */
+/** Tests what becomes a repository below the checkout's, or stops being one. */
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Checkout } from "./checkout.ts";
 import { expectSynced, type SyncPair, useSyncPairs } from "./sync-pair.ts";
 
-const pairOf = await useSyncPairs();
-
-const begun = (files?: Record<string, string>) => pairOf(Checkout.begun(files));
+const { begun } = await useSyncPairs();
 
 /** It is a repository in the sandbox, and changes of a command in it come back. */
 async function isNested(pair: SyncPair, name: string): Promise<void> {

@@ -1,7 +1,4 @@
-/**
- * Tests that a checkout is sent completely whatever its repository lacks: removed objects, partial clones, and a
- * history that ends elsewhere than in the sandbox.
- */
+/** Tests that a checkout is sent completely, whatever objects or history its repository lacks. */
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +7,7 @@ import { syncUp } from "../../../../src/cli/sync/sync.ts";
 import { Checkout } from "./checkout.ts";
 import { expectSynced, type SyncPair, useSyncPairs } from "./sync-pair.ts";
 
-const pairOf = await useSyncPairs();
+const { pairOf, begun } = await useSyncPairs();
 
 /** Four commits, in a repository that serves partial clones. */
 function origin(): Checkout {
@@ -33,7 +30,7 @@ function cloned(from: Checkout, ...how: string[]): Checkout {
 
 describe("temporary files of a killed run", () => {
   it("[SY27] are removed by the next run once they are old and their process has ended; others stay", async () => {
-    const pair = await pairOf(Checkout.begun());
+    const pair = await begun();
     await expectSynced(pair);
     const berthDir = join(pair.checkout.root, ".git/berth");
     const { pid: gone } = spawnSync("true");
@@ -72,7 +69,7 @@ describe("objects that the owner's git has removed", () => {
     of.git("-c", "gc.pruneExpire=now", "gc", "-q", "--prune=now");
   };
   const staged = async () => {
-    const pair = await pairOf(Checkout.begun());
+    const pair = await begun();
     const of = pair.checkout;
     of.write("notes.txt", "notes\n");
     of.git("add", ".");

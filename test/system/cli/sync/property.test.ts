@@ -1,7 +1,4 @@
-/**
- * Tests random edits on both sides, round after round: the sandbox equals the checkout, changes of a command come back,
- * and no edit made here meanwhile is lost.
- */
+/** Tests random edits on both sides, round after round: both sides become equal, and no edit is lost. */
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -10,7 +7,7 @@ import { Checkout } from "./checkout.ts";
 import { applyScript, edit, ownEdit, type RandomEdit } from "./random-edits.ts";
 import { type SyncPair, useSyncPairs } from "./sync-pair.ts";
 
-const pairOf = await useSyncPairs();
+const { pairOf } = await useSyncPairs();
 
 type Round = { before: RandomEdit[]; there: RandomEdit[]; meanwhile: RandomEdit[] };
 type Files = Record<string, string>;

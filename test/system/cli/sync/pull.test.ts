@@ -1,6 +1,4 @@
-/**
- * Tests that exactly the changes of a command come back, and that nothing changed here meanwhile is lost.
- */
+/** Tests that exactly the changes of a command come back, and that nothing changed here meanwhile is lost. */
 import { createHash } from "node:crypto";
 import { readdirSync, readlinkSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -8,9 +6,7 @@ import { WorktreeWriter } from "../../../../src/cli/sync/worktree-writer.ts";
 import { Checkout } from "./checkout.ts";
 import { type SyncPair, useSyncPairs } from "./sync-pair.ts";
 
-const pairOf = await useSyncPairs();
-
-const begun = (files?: Record<string, string>) => pairOf(Checkout.begun(files));
+const { begun } = await useSyncPairs();
 
 const nothing = { conflicts: [], kept: [], refused: [] };
 

@@ -1,7 +1,4 @@
-/**
- * Tests repeated syncs: only missing objects are sent, changes of commands in the sandbox's checkout are undone, and
- * ignored files stay.
- */
+/** Tests repeated syncs: only missing objects are sent, a command's changes are undone, and ignored files stay. */
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
@@ -9,10 +6,9 @@ import { syncUp } from "../../../../src/cli/sync/sync.ts";
 import { Checkout } from "./checkout.ts";
 import { expectSynced, useSyncPairs } from "./sync-pair.ts";
 
-const pairOf = await useSyncPairs();
+const { begun } = await useSyncPairs();
 
 const gitHere = execFileSync("sh", ["-c", "command -v git"]).toString().trim();
-const begun = (files?: Record<string, string>) => pairOf(Checkout.begun(files));
 
 describe("history", () => {
   it("[SY1] sends a branch that was reset, rebased or merged", async () => {

@@ -1,12 +1,9 @@
-/**
- * Tests that a sandbox gets a checkout exactly as it is, whatever its shape: git reports the same on both sides, and
- * every file that is not ignored is identical.
- */
+/** Tests that a sandbox gets a checkout exactly as it is: git's status and every file are equal on both sides. */
 import { expect, it } from "vitest";
-import { Checkout } from "./checkout.ts";
+import type { Checkout } from "./checkout.ts";
 import { useSyncPairs } from "./sync-pair.ts";
 
-const pairOf = await useSyncPairs();
+const { begun } = await useSyncPairs();
 
 /**
  * The preparation of a checkout, and what `git status` must report, so that no case passes because nothing happened.
@@ -292,7 +289,7 @@ const shapes: Shape[] = [
 
 for (const [title, arrange, mentions] of shapes) {
   it(title, async () => {
-    await using pair = await pairOf(Checkout.begun());
+    await using pair = await begun();
     arrange(pair.checkout);
     const here = pair.checkout.seen();
     expect(here.status).toMatch(mentions);

@@ -1,7 +1,4 @@
-/**
- * Tests special checkouts: LFS, submodules, nested repositories, shallow clones, worktrees. What cannot be sent is
- * refused before any call.
- */
+/** Tests LFS, submodules, nested repositories, shallow clones and worktrees. Refusals come before any call. */
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -9,9 +6,7 @@ import { syncUp } from "../../../../src/cli/sync/sync.ts";
 import { Checkout } from "./checkout.ts";
 import { expectSynced, useSyncPairs } from "./sync-pair.ts";
 
-const pairOf = await useSyncPairs();
-
-const begun = (files?: Record<string, string>) => pairOf(Checkout.begun(files));
+const { pairOf, begun } = await useSyncPairs();
 
 /** Any call fails the test. */
 const failingHandler: ProxyHandler<object> = {

@@ -3,18 +3,21 @@ import { afterAll, expect } from "vitest";
 import { type PullResult, pull, type Synced, syncUp } from "../../../../src/cli/sync/sync.ts";
 import { connect, type SandboxHandle } from "../../../../src/client/index.ts";
 import { useSharedServer } from "../../shared-server.ts";
-import type { Checkout } from "./checkout.ts";
+import { Checkout } from "./checkout.ts";
 import { type CheckoutView, inspectScript, parseView } from "./checkout-view.ts";
 
 /** Makes pairs on the shared server, which is cleaned up after the last test of the file. */
-export async function useSyncPairs(): Promise<(checkout: Checkout) => Promise<SyncPair>> {
+export async function useSyncPairs() {
   const server = await useSharedServer();
   afterAll(() => server[Symbol.asyncDispose]());
   const berth = connect(server);
-  return async (checkout) => {
+  const pairOf = async (checkout: Checkout): Promise<SyncPair> => {
     const { id } = await berth.create({ waitMs: 20_000 });
     return new SyncPair(checkout, berth.sandbox(id));
   };
+  /** A pair of a checkout with one commit. */
+  const begun = (files?: Record<string, string>) => pairOf(Checkout.begun(files));
+  return { pairOf, begun };
 }
 
 export class SyncPair implements AsyncDisposable {

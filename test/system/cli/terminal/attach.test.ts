@@ -1,6 +1,4 @@
-/**
- * Tests commands that take over the user's terminal, in a real one (tmux): `berth attach` and `berth exec --tty`.
- */
+/** Tests commands that take over the user's terminal, in a real one (tmux): `berth attach` and `berth exec --tty`. */
 import { describe, expect, test } from "vitest";
 import { until } from "../../../until.ts";
 import { CutProxy } from "../../client/cut-proxy.ts";

@@ -1,7 +1,4 @@
-/**
- * A real terminal for tests: a shell in tmux, with what is typed and what is shown. Dispose of it at the end of the
- * test.
- */
+/** A real terminal for tests: a shell in tmux, with what is typed and what is shown. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
