@@ -31,7 +31,7 @@ const startProcesses = (count: number) =>
 describe.each(identities())("incarnations under an engine that is %s", (as) => {
   const engines = new EnginesOfTest(as);
   const start = (env: Record<string, string> = {}) => engines.start(env);
-  /** Begins a command that is cut off by the end of its sandbox. */
+  /** Begins a command that the end of its sandbox cuts off. Its `end` is in an object, so that it is not awaited here. */
   const begin = async (
     engine: TestEngine,
     sandbox: RunningSandbox,
