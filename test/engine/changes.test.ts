@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { Changes } from "../../src/protocol/checkpoint.ts";
 import { changesBetween } from "../fakes/changes.ts";
 import { identities, newId, type RunningSandbox, run, sharedEngine } from "./test-engine.ts";
-import { applyDeeds, type Deed, deeds, entriesOf, python } from "./workspaces.ts";
+import { applyDeeds, deeds, entriesOf, python, type TreeChange } from "./workspaces.ts";
 
 const treesEach = 10;
 const listMax = 1000;
@@ -36,7 +36,7 @@ describe.each(identities())("changed paths of an engine that is %s", (as) => {
   it("[CH1] of randomly changed trees equal those of a naive model, forwards, backwards and from nothing", {
     timeout: 240_000,
   }, async () => {
-    const later: Deed = ["write", Buffer.from("/workspace/later").toString("hex"), 1, 5];
+    const later: TreeChange = ["write", Buffer.from("/workspace/later").toString("hex"), 1, 5];
     const totals = { added: 0, modified: 0, deleted: 0 };
     await fc.assert(
       fc.asyncProperty(deeds(0, 120), deeds(1, 120), fc.nat(12), async (first, then, few) => {

@@ -1,16 +1,16 @@
 /** Workspaces for tests of changes: applies random deeds inside a sandbox and lists every entry as seen from inside. */
 import fc from "fast-check";
 import type { TreeEntries } from "../fakes/changes.ts";
-import { type Deed, deed, doing } from "../system/files/workspace.ts";
+import { applyScript, type TreeChange, treeChange } from "../system/files/workspace.ts";
 import type { RunningSandbox } from "./test-engine.ts";
 
-export type { Deed };
+export type { TreeChange };
 
 /** Deeds below /workspace only. No time is set twice: see compare.ts for changes that would be missed. */
-export function deeds(half: 0 | 1, max: number): fc.Arbitrary<Deed[]> {
-  const all = fc.array(deed, { minLength: 40, maxLength: max });
+export function deeds(half: 0 | 1, max: number): fc.Arbitrary<TreeChange[]> {
+  const all = fc.array(treeChange, { minLength: 40, maxLength: max });
   return all.map((deeds) =>
-    deeds.map(([what, ...details], index): Deed => {
+    deeds.map(([what, ...details], index): TreeChange => {
       const moved = details.map((detail) =>
         typeof detail === "string" ? inWorkspace(detail) : detail,
       );
@@ -28,8 +28,8 @@ function inWorkspace(path: string): string {
 }
 
 /** Returns how many succeeded. */
-export async function applyDeeds(sandbox: RunningSandbox, all: Deed[]): Promise<number> {
-  return Number(await python(sandbox, doing, JSON.stringify(all)));
+export async function applyDeeds(sandbox: RunningSandbox, all: TreeChange[]): Promise<number> {
+  return Number(await python(sandbox, applyScript, JSON.stringify(all)));
 }
 
 export async function entriesOf(sandbox: RunningSandbox): Promise<TreeEntries> {
