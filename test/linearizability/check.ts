@@ -1,7 +1,6 @@
 /**
- * Checks whether the results of concurrent calls are linearizable: whether an object that does one thing at a time could
- * have produced them (Wing and Gong's search with Lowe's cache of visited states).
- * A model describes the object, one operation at a time.
+ * Checks whether an object that does one thing at a time, described by a model, could have produced the results of
+ * concurrent calls (Wing and Gong's search with Lowe's cache of visited states).
  */
 
 export type Operation<Input, Output> = {
@@ -40,10 +39,7 @@ export function checkHistory<State, Input, Output>(
 ): Verdict<Input, Output> {
   const all = [...operations].sort((a, b) => a.call - b.call);
   const bits = all.map((_, index) => 1n << BigInt(index));
-  const answered = all.reduce(
-    (set, { back }, index) => set | (back < Infinity ? bit(index) : 0n),
-    0n,
-  );
+  const answered = all.reduce((set, { back }, n) => set | (back < Infinity ? bit(n) : 0n), 0n);
   const seen = new Set<string>();
   const open = [{ done: 0n, count: 0, state: model.first }];
   let deepest = { done: 0n, count: -1 };

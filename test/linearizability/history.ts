@@ -1,24 +1,17 @@
-/**
- * Histories for the tests of the checker: clients with overlapping calls to one object that does one
- * thing at a time, at a moment between call and answer. The same seed gives the same history.
- */
+/** Generates histories by seed: clients with overlapping calls to one object that does one thing at a time. */
+import { Random as RandomNumbers } from "../sim/random.ts";
 import type { Operation } from "./check.ts";
 
 export type Random = (below: number) => number;
 
-/** A small generator (mulberry32): the histories need variety, not secrecy. */
 export function randomOf(seed: number): Random {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
+  const random = new RandomNumbers(seed);
+  return (below) => random.between(0, below - 1);
 }
 
 export type Plan = { clients: number; calls: number; lostOf100: number };
 
+/** A call of a client, which the object performs at `at`. */
 type Turn<Input> = { client: number; input: Input; call: number; at: number; back: number };
 
 /** `next` chooses a client's next call from its last one and that result; `object` performs it. */

@@ -3,10 +3,9 @@
  * ones.
  */
 
-import { checkLease } from "../../src/core/lease/check.ts";
-import { leaseDeadline } from "../../src/core/lease/deadline.ts";
-import type { LeaseEvent } from "../../src/core/lease/event.ts";
-import { stepLease } from "../../src/core/lease/step.ts";
+import type { LeaseEvent } from "../../src/core/lease/lease.ts";
+import { checkLease } from "../../src/core/lease/refusals.ts";
+import { leaseDeadline, stepLease } from "../../src/core/lease/step.ts";
 import {
   type Agent,
   askToDrain,
@@ -16,11 +15,12 @@ import {
   raise,
   start,
 } from "./agent.ts";
+import type { Move as SearchMove } from "./search.ts";
 import { callsInFlightOf, normal, type World, without } from "./world.ts";
 
 const ttlMs = 15_000;
 
-export type Move = { name: string; to: World };
+export type Move = SearchMove<World>;
 
 /** Bounds of the search. A third message makes it ten times as long. */
 const callsMax = 2;

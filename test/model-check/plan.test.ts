@@ -25,28 +25,17 @@ describe("every state of a plan and its members, with messages lost, late and re
   );
 
   // Each leads to a violation of its own, not to a move that throws.
+  const oneRun: Bounds = { runs: 1, breaks: 0, trees: 1 };
   const holes: [Hole, Bounds, string][] = [
-    [
-      "members forget which runs have ended",
-      { runs: 2, breaks: 0, trees: 1 },
-      "a lost its committed files",
-    ],
+    ["members forget which runs have ended", { ...oneRun, runs: 2 }, "a lost its committed files"],
     [
       "the lease ends by time",
-      { runs: 1, breaks: 0, trees: 2 },
+      { ...oneRun, trees: 2 },
       "a changed between its vote and its commit",
     ],
-    [
-      "an undecided run commits after a crash",
-      { runs: 1, breaks: 0, trees: 1 },
-      "run 1 is half committed",
-    ],
-    [
-      "the decision is sent before it is written",
-      { runs: 1, breaks: 0, trees: 1 },
-      "run 1 is half committed",
-    ],
-    ["one no is not enough", { runs: 1, breaks: 0, trees: 1 }, "run 1 left somebody behind"],
+    ["an undecided run commits after a crash", oneRun, "run 1 is half committed"],
+    ["the decision is sent before it is written", oneRun, "run 1 is half committed"],
+    ["one no is not enough", oneRun, "run 1 left somebody behind"],
   ];
 
   it.each(holes)("[Z10] finds the shortest path to a violation if %s", (hole, bounds, fault) => {

@@ -55,21 +55,13 @@ export function keyOf(world: World): string {
 export function normal(world: World, now: number): World {
   const { lease, calls, starts, raises, drains, confirmations, agent } = world;
   const { state } = lease;
-  const fences = new Set([
-    lease.fence,
-    world.since,
-    agent.fence,
-    agent.drain,
-    ...raises,
-    ...drains,
-  ]);
-  for (const fence of confirmations) fences.add(fence);
+  const fences = new Set([0, lease.fence, world.since, agent.fence, agent.drain]);
+  for (const fence of [...raises, ...drains, ...confirmations]) fences.add(fence);
   for (const list of [calls, starts, agent.running]) {
     for (const { fence, grant } of list) fences.add(fence).add(grant);
   }
   if (state.name === "held") fences.add(state.grant.fence);
   if (state.name === "draining") fences.add(state.fence);
-  fences.add(0);
   const order = [...fences].sort((a, b) => a - b);
   const rank = (fence: number) => order.indexOf(fence);
   const ranks = (list: readonly number[]) => list.map(rank).sort((a, b) => a - b);
@@ -86,11 +78,7 @@ export function normal(world: World, now: number): World {
     raises: ranks(raises),
     drains: ranks(drains),
     confirmations: ranks(confirmations),
-    agent: {
-      fence: rank(agent.fence),
-      drain: rank(agent.drain),
-      running: ranked(agent.running),
-    },
+    agent: { fence: rank(agent.fence), drain: rank(agent.drain), running: ranked(agent.running) },
   };
 }
 

@@ -1,6 +1,4 @@
-/**
- * Checks which folders import which. A zone is a folder; it may import the listed zones, and packages by name.
- */
+/** Checks which folders import which. A zone is a folder; it may import the listed zones, and packages by name. */
 import { posix } from "node:path";
 import { isCode, type Source, withoutComments } from "./sources.ts";
 

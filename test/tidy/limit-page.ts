@@ -1,6 +1,4 @@
-/**
- * Makes docs/operate/limits.md from the file of limits, so that each number is there with its reason.
- */
+/** Makes docs/operate/limits.md from the file of limits, so that each number is there with its reason. */
 import { limits } from "../../src/protocol/limits.ts";
 import type { Source } from "./sources.ts";
 

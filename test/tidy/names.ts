@@ -1,6 +1,4 @@
-/**
- * Checks that what the docs name exists: paths in the docs, classes in wrangler.toml, flags and variables of the launcher.
- */
+/** Checks that what docs and configuration name exists: paths, test files, classes. */
 import type { Source } from "./sources.ts";
 
 const isDoc = ({ path }: Source) => path === "README.md" || /^(docs\/.*|[A-Z]+)\.md$/.test(path);

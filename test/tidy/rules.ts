@@ -1,7 +1,4 @@
-/**
- * Checks that each promise of docs/rules/ stands there once and that a test title carries its id.
- * A title may carry further ids: those name details that only tests rely on.
- */
+/** Checks that each promise of docs/rules/ stands there once and that a test title carries its id, among others. */
 import type { Source } from "./sources.ts";
 
 const row = /^\| ([A-Z]+\d+) \|/gm;

@@ -1,6 +1,4 @@
-/**
- * Reads every file of the project, for the tidy checks.
- */
+/** Reads every file of the project, for the tidy checks. */
 import { lstatSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../container/launch/paths.js";

@@ -1,6 +1,4 @@
-/**
- * Checks what no file of the project may contain, and how long it may be.
- */
+/** Checks what no file of the project may contain, and how long it may be. */
 import { isCode, type Source, withoutComments } from "./sources.ts";
 
 const linesMax = 400;

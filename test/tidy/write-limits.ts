@@ -1,6 +1,4 @@
-/**
- * Runs `npm run limits`: writes docs/operate/limits.md. See limit-page.ts for its content.
- */
+/** Runs `npm run limits`: writes docs/operate/limits.md. See limit-page.ts for its content. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../container/launch/paths.js";

@@ -1,5 +1,6 @@
 import { readdirSync, readlinkSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import type { AgentWork } from "../../../src/protocol/internal/agent.ts";
 import { until } from "../../until.ts";
 import { Agent, fenced, kinds } from "../agent.ts";
 import { Asker, newId, refusalOf } from "./processes.ts";
@@ -105,7 +106,7 @@ describe.each(kinds)("many processes, trees held by %s", (tree) => {
   test("[P23] the agent reports what runs and what has ended", async () => {
     const own = await Agent.start({ tree });
     const askOwn = new Asker(own);
-    const work = async () => (await own.request("/v1/work")).json() as Promise<Work>;
+    const work = async () => (await own.request("/v1/work")).json() as Promise<AgentWork>;
     const { id } = await askOwn.sh("sleep 1000");
     const late = await askOwn.sh("sleep 1000", { timeoutMs: 100 });
     const short = await askOwn.sh("exit 3");
@@ -127,12 +128,6 @@ describe.each(kinds)("many processes, trees held by %s", (tree) => {
     await own.stop();
   });
 });
-
-type Work = {
-  processes: number;
-  idleMs: number;
-  endings: { id: string; kind: string; exitCode: number | null; reason: string }[];
-};
 
 describe("too many processes", () => {
   // A subreaper for each would cost the machine gigabytes.

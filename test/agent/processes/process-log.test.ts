@@ -137,15 +137,11 @@ describe("the log of a process", () => {
 
   test("[P12] a follower gets what comes as it comes, and the exit at the end", async () => {
     const { id } = await ask.sh("while read word; do echo got $word; done; exit 3");
-    const answer = await ask.logs(id, { follow: 1 });
-    const reader = answer.body?.getReader();
+    const chunks = chunksOf(await ask.logs(id, { follow: 1 }));
     let text = "";
-    const readUntil = (what: string) =>
-      until(what, async () => {
-        if (text.includes(what)) return true;
-        text += Buffer.from((await reader?.read())?.value ?? []).toString();
-        return text.includes(what);
-      });
+    const readUntil = async (part: string) => {
+      while (!text.includes(part)) text += await chunks.next();
+    };
     // The response begins at once, before there is any output.
     await readUntil(":\n\n");
     for (const word of ["one", "two"]) {
@@ -155,7 +151,7 @@ describe("the log of a process", () => {
     await ask.written(id, "", { eof: 1 });
     await readUntil("event: exit");
     expect(parseEvents(text).at(-1)?.data).toEqual({ exitCode: 3, signal: null, timedOut: false });
-    expect((await reader?.read())?.done).toBe(true);
+    await expect(chunks.next()).rejects.toThrow("no more");
   });
 
   test("[P12] a reader that does not follow ends at the present end, without an exit while the process runs", async () => {
@@ -169,18 +165,9 @@ describe("the log of a process", () => {
 
   test("[P12] a response without output carries keepalive comments", async () => {
     const { id } = await ask.sh("sleep 1000");
-    const following = await ask.logs(id, { follow: 1 });
-    const reader = following.body?.getReader();
-    let signs = "";
-    await until(
-      "a sign of life after the first",
-      async () => {
-        signs += Buffer.from((await reader?.read())?.value ?? []).toString();
-        return signs === ":\n\n:\n\n";
-      },
-      40_000,
-    );
-    await reader?.cancel();
+    const chunks = chunksOf(await ask.logs(id, { follow: 1 }));
+    expect([await chunks.next(), await chunks.next()]).toEqual([":\n\n", ":\n\n"]);
+    await chunks.cancel();
     await ask.end(id);
   });
 
@@ -239,13 +226,23 @@ describe("the log of a process", () => {
 
   test("[P12] a follower of one stream gets keepalive comments while only the other one is written", async () => {
     const { id } = await ask.sh("while :; do echo noise; sleep 0.05; done");
-    const stop = new AbortController();
-    const answer = await ask.logs(id, { follow: 1, stream: "stderr" }, { signal: stop.signal });
-    const reader = answer.body?.getReader();
-    const signs = [await reader?.read(), await reader?.read()];
-    for (const sign of signs) expect(Buffer.from(sign?.value ?? []).toString()).toBe(":\n\n");
+    const chunks = chunksOf(await ask.logs(id, { follow: 1, stream: "stderr" }));
+    expect([await chunks.next(), await chunks.next()]).toEqual([":\n\n", ":\n\n"]);
     expect((await ask.get(id)).log.end).toBeGreaterThan(0);
-    stop.abort();
+    await chunks.cancel();
     await ask.end(id);
   });
 });
+
+/** Reads a response chunk by chunk. */
+function chunksOf({ body }: Response) {
+  const reader = (body as ReadableStream<Uint8Array>).getReader();
+  return {
+    async next(): Promise<string> {
+      const { done, value } = await reader.read();
+      if (done) throw new Error("there are no more chunks");
+      return Buffer.from(value).toString();
+    },
+    cancel: () => reader.cancel(),
+  };
+}

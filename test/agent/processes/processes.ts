@@ -109,7 +109,7 @@ export class Asker {
 
 export async function refusalOf(answer: Response) {
   const { error } = (await answer.json()) as ErrorBody;
-  return { ...error, status: answer.status };
+  return { ...error, status: answer.status } as ErrorBody["error"] & { status: number };
 }
 
 export function parseEvents(text: string): Event[] {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { readFrame } from "../../../container/agent/terminals/connect.ts";
+import { readFrame } from "../../../container/agent/terminals/frames.ts";
 
 const anything = fc.oneof(
   fc.string({ unit: "binary" }),

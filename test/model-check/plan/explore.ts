@@ -1,54 +1,25 @@
-/**
- * Explores every reachable state of a plan breadth first, and checks the invariants in each. A violation is reported with
- * the shortest path to it. See moves.ts for what can happen.
- */
-import { type Bounds, type Hole, type Move, movesOf } from "./moves.ts";
+/** Checks the invariants in every reachable state of a plan. See moves.ts for what can happen. */
+import { explore, pathTo, type Seen } from "../search.ts";
+import { type Bounds, type Hole, movesOf } from "./moves.ts";
 import { firstWorld, keyOf, normal, type World } from "./world.ts";
 
-const statesMax = 600_000;
-
-export type Explored = {
-  states: number;
-  transitions: number;
-  committed: number;
-  aborted: number;
-  back: number;
-};
-
-type Seen = { world: World; from: Seen | undefined; by: string };
-
-export function explorePlans(names: readonly string[], bounds: Bounds, hole?: Hole): Explored {
-  const start = firstWorld(names);
-  const first: Seen = { world: start, from: undefined, by: "" };
-  const seen = new Map<string, Seen>([[keyOf(start), first]]);
-  const found: Explored = { states: 0, transitions: 0, committed: 0, aborted: 0, back: 0 };
-  for (const here of seen.values()) {
-    found.states += 1;
-    count(here.world, found);
-    const moves = movesFrom(here, bounds, hole);
-    if (moves.every(({ name }) => isDisturbance(name))) atRest(here);
-    for (const { name, to: into } of moves) {
-      found.transitions += 1;
-      const to = normal(into);
-      const next = { world: to, from: here, by: name };
-      // Checked for each step, not each state: a state may be allowed although one step must not lead to it.
-      const broken = violation(here.world, to);
-      if (broken !== undefined) throw new Error(`${broken}: ${wayTo(next)}`);
-      const key = keyOf(to);
-      if (seen.has(key)) continue;
-      if (seen.size >= statesMax) throw new Error(`more than ${statesMax} states`);
-      seen.set(key, next);
-    }
-  }
-  return found;
-}
-
-function movesFrom(here: Seen, bounds: Bounds, hole: Hole | undefined): Move[] {
-  try {
-    return movesOf(here.world, bounds, hole);
-  } catch (thrown) {
-    throw new Error(`a move fails: ${wayTo(here)}`, { cause: thrown });
-  }
+export function explorePlans(names: readonly string[], bounds: Bounds, hole?: Hole) {
+  const found = { committed: 0, aborted: 0 };
+  const searched = explore<World>({
+    first: firstWorld(names),
+    statesMax: 600_000,
+    movesOf: (world) =>
+      movesOf(world, bounds, hole).map(({ name, to }) => ({ name, to: normal(to) })),
+    keyOf,
+    check(here, moves) {
+      const outcomes = new Set(Object.values(here.world.outcomes));
+      if (outcomes.has("committed")) found.committed += 1;
+      if (outcomes.has("aborted")) found.aborted += 1;
+      if (moves.every(({ name }) => isDisturbance(name))) atRest(here);
+    },
+    violation,
+  });
+  return { ...searched, ...found };
 }
 
 function violation(before: World, { members, outcomes, plan }: World): string | undefined {
@@ -79,32 +50,18 @@ function violation(before: World, { members, outcomes, plan }: World): string | 
 }
 
 /** When nothing is pending, no lease is held, only the last commit is stored, and no run is open. */
-function atRest(here: Seen): void {
+function atRest(here: Seen<World>): void {
   const { plan, members } = here.world;
-  if (plan.run !== null) throw new Error(`the run never ends: ${wayTo(here)}`);
+  if (plan.run !== null) throw new Error(`the run never ends: ${pathTo(here)}`);
   for (const [name, { participant, lease, saved }] of Object.entries(members)) {
     if (participant?.phase.name !== "over" || lease !== null) {
-      throw new Error(`${name} is still held: ${wayTo(here)}`);
+      throw new Error(`${name} is still held: ${pathTo(here)}`);
     }
     const kept = Object.keys(saved).filter((id) => id !== participant.committed?.checkpoint);
-    if (kept.length > 0) throw new Error(`${name} keeps ${kept}: ${wayTo(here)}`);
+    if (kept.length > 0) throw new Error(`${name} keeps ${kept}: ${pathTo(here)}`);
   }
 }
 
 function isDisturbance(name: string): boolean {
   return name.startsWith("work in") || name.startsWith("the lease of");
-}
-
-function count({ outcomes }: World, found: Explored): void {
-  const said = new Set(Object.values(outcomes));
-  if (said.has("committed")) found.committed += 1;
-  if (said.has("aborted")) found.aborted += 1;
-  if (said.has("rolled_back")) found.back += 1;
-}
-
-function wayTo(here: Seen): string {
-  const steps: string[] = [];
-  for (let step: Seen | undefined = here; step?.from !== undefined; step = step.from)
-    steps.unshift(step.by);
-  return steps.join(" > ");
 }

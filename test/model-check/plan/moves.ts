@@ -5,11 +5,12 @@
 
 import { type ParticipantEvent, stepParticipant } from "../../../src/core/plan/participant/step.ts";
 import { pendingRunRequests } from "../../../src/core/plan/pending.ts";
-import type { PlanRecord } from "../../../src/core/plan/record.ts";
+import type { PartResult, PlanRecord, Vote } from "../../../src/core/plan/record.ts";
 import { beginRun, stepRun } from "../../../src/core/plan/run.ts";
+import type { Move as SearchMove } from "../search.ts";
 import type { MemberWorld, Request, Response, World } from "./world.ts";
 
-export type Move = { name: string; to: World };
+export type Move = SearchMove<World>;
 
 export type Bounds = { runs: number; breaks: number; trees: number };
 
@@ -71,35 +72,32 @@ function sendRequests(world: World, hole: Hole | undefined): Move[] {
 function deliverRequest(world: World, request: Request, hole: Hole | undefined): Move[] {
   const { member: name, run } = request;
   const member = world.members[name] as MemberWorld;
-  if (request.type === "hold") {
-    const ticket = `run ${run}`;
-    const holding = stepMember(member, { type: "hold", plan: "p", run, ticket }, hole);
-    if (!("ticket" in holding.reply))
-      return respond(world, name, holding.member, hold(request, false));
-    if (holding.member.lease === holding.reply.ticket) {
-      return respond(world, name, holding.member, hold(request, true));
-    }
-    if (holding.member.lease !== null || holding.member.participant?.phase.name !== "holding") {
-      return respond(world, name, holding.member, hold(request, false));
-    }
-    const leased = { ...holding.member, lease: ticket, wasBroken: false };
-    const held = stepMember(leased, { type: "held", plan: "p", run, ticket }, hole);
-    return respond(world, name, held.member, hold(request, "done" in held.reply));
-  }
+  if (request.type === "hold") return deliverHold(world, request, member, hole);
   if (request.type === "prepare") return deliverPrepare(world, request, member, hole);
   const { decision } = request;
   const done = stepMember(member, { type: "finish", plan: "p", run, decision, now: 0 }, hole);
   if ("restore" in done.reply)
     return restoreMember(world, request, done.member, done.reply.restore);
-  if (!("ended" in done.reply)) return [];
-  const { ended } = done.reply;
-  const outcomes = { ...world.outcomes, [`${run} ${name}`]: ended.outcome };
-  return respond({ ...world, outcomes }, name, done.member, {
-    type: "finish",
-    run,
-    member: name,
-    ended,
-  });
+  return "ended" in done.reply ? respondEnded(world, request, done.member, done.reply.ended) : [];
+}
+
+function deliverHold(
+  world: World,
+  { run, member: name }: Request,
+  member: MemberWorld,
+  hole: Hole | undefined,
+): Move[] {
+  const ticket = `run ${run}`;
+  const answer = (to: MemberWorld, held: boolean) =>
+    respond(world, name, to, { type: "hold", run, member: name, held });
+  const holding = stepMember(member, { type: "hold", plan: "p", run, ticket }, hole);
+  const { lease, participant } = holding.member;
+  if (!("ticket" in holding.reply)) return answer(holding.member, false);
+  if (lease === holding.reply.ticket) return answer(holding.member, true);
+  if (lease !== null || participant?.phase.name !== "holding") return answer(holding.member, false);
+  const leased = { ...holding.member, lease: ticket, wasBroken: false };
+  const held = stepMember(leased, { type: "held", plan: "p", run, ticket }, hole);
+  return answer(held.member, "done" in held.reply);
 }
 
 function deliverPrepare(
@@ -109,21 +107,10 @@ function deliverPrepare(
   hole: Hole | undefined,
 ): Move[] {
   const { run, kind, member: name } = request;
-  const no: Response = {
-    type: "prepare",
-    run,
-    member: name,
-    vote: { no: { code: "lease_lost", message: "" } },
-  };
+  const voted = (vote: Vote): Response => ({ type: "prepare", run, member: name, vote });
+  const no = voted({ no: { code: "lease_lost", message: "" } });
   const may = stepMember(member, { type: "prepare", plan: "p", run }, hole);
-  if ("vote" in may.reply) {
-    return respond(world, name, may.member, {
-      type: "prepare",
-      run,
-      member: name,
-      vote: may.reply.vote,
-    });
-  }
+  if ("vote" in may.reply) return respond(world, name, may.member, voted(may.reply.vote));
   if (!("ticket" in may.reply) || may.member.lease !== may.reply.ticket) {
     return respond(world, name, may.member, no);
   }
@@ -137,8 +124,7 @@ function deliverPrepare(
   const vote = { yes: { checkpoint, changes: null } };
   const about = { plan: "p", run, ticket, vote, preparedCheckpoint };
   const done = stepMember(saving, { type: "prepared", ...about }, hole);
-  const response: Response =
-    "vote" in done.reply ? { type: "prepare", run, member: name, vote: done.reply.vote } : no;
+  const response = "vote" in done.reply ? voted(done.reply.vote) : no;
   return [
     ...respond(world, name, done.member, response),
     // Preparing may also fail.
@@ -168,14 +154,7 @@ function restoreMember(
   };
   const done = stepMember(back, { type: "finish", plan: "p", run, decision, now: 0 });
   if (!("ended" in done.reply)) throw new Error("it has come back");
-  const { ended } = done.reply;
-  const outcomes = { ...world.outcomes, [`${run} ${name}`]: ended.outcome };
-  return respond({ ...world, outcomes }, name, done.member, {
-    type: "finish",
-    run,
-    member: name,
-    ended,
-  });
+  return respondEnded(world, request, done.member, done.reply.ended);
 }
 
 function deliverResponse(world: World, response: Response, hole: Hole | undefined): Move[] {
@@ -254,8 +233,19 @@ function respond(world: World, name: string, member: MemberWorld, response: Resp
   return [{ name: `${name} is asked to ${response.type} in run ${response.run}`, to }];
 }
 
-function hold({ run, member }: Request, held: boolean): Response {
-  return { type: "hold", run, member, held };
+function respondEnded(
+  world: World,
+  { run, member: name }: Request,
+  member: MemberWorld,
+  ended: PartResult,
+): Move[] {
+  const outcomes = { ...world.outcomes, [`${run} ${name}`]: ended.outcome };
+  return respond({ ...world, outcomes }, name, member, {
+    type: "finish",
+    run,
+    member: name,
+    ended,
+  });
 }
 
 function has(all: readonly object[], value: object): boolean {
