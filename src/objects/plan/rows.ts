@@ -8,7 +8,7 @@ import type {
   Run,
 } from "../../core/plan/record.ts";
 import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
-import { insertInto, replaceInto } from "../shared/columns.ts";
+import { insertInto, replaceInto, saveList } from "../shared/columns.ts";
 import type { ObjectHost } from "../shared/host.ts";
 import { storedVersion } from "../shared/migrate.ts";
 import { deleteAllRuns, deleteOldRuns, loadLastRun, loadOpenRun } from "./history.ts";
@@ -72,15 +72,11 @@ export function savePlan(
 ): void {
   if (before === undefined) {
     migrate(host);
-    host.sql(
-      "INSERT INTO plan VALUES (1, ?, ?, ?, ?, ?, ?, 0, 0)",
-      after.tenant,
-      after.name,
-      after.createdAt,
-      after.status,
-      after.newestRun,
-      after.membershipRevision,
-    );
+    const { tenant, name, createdAt, status, newestRun, membershipRevision } = after;
+    insertInto(host, "plan", {
+      ...{ one: 1, tenant, name, created_at: createdAt, life: status },
+      ...{ newest: newestRun, moves: membershipRevision, tries: 0, look_at: 0 },
+    });
     return;
   }
   if (!hasSame(before, after, "createdAt", "status", "newestRun", "membershipRevision")) {
@@ -92,11 +88,11 @@ export function savePlan(
       after.membershipRevision,
     );
   }
-  saveList(host, "member", before.members, after.members, insertMember);
-  saveList(host, "joining", before.joining, after.joining, (_host, joining) =>
-    insertJoining(host, joining, call),
+  saveList(host, "member", "sandbox", before.members, after.members, memberColumns);
+  saveList(host, "joining", "sandbox", before.joining, after.joining, (joining) =>
+    joiningColumns(joining, call),
   );
-  saveList(host, "leaving", before.leaving, after.leaving, insertLeaving);
+  saveList(host, "leaving", "sandbox", before.leaving, after.leaving, leavingColumns);
   if (after.run !== before.run) saveRun(host, before.run, after.run ?? after.lastRun);
   if (before.run !== null && after.run === null && after.lastRun !== null) {
     deleteOldRuns(host, after.lastRun);
@@ -116,44 +112,24 @@ export function loadCreateCall(host: ObjectHost, sandbox: string): NewSandbox | 
   return typeof row?.call === "string" ? (JSON.parse(row.call) as NewSandbox) : undefined;
 }
 
-/** Deletes before it inserts, because a new row may have the key of a deleted one. */
-function saveList<Entry extends { sandbox: string }>(
-  host: ObjectHost,
-  table: "member" | "joining" | "leaving",
-  before: readonly Entry[],
-  after: readonly Entry[],
-  insert: (host: ObjectHost, entry: Entry) => void,
-): void {
-  if (after === before) return;
-  const kept = new Set(after);
-  for (const entry of before) {
-    if (!kept.has(entry)) host.sql(`DELETE FROM ${table} WHERE sandbox = ?`, entry.sandbox);
-  }
-  const known = new Set(before);
-  for (const entry of after) if (!known.has(entry)) insert(host, entry);
+function memberColumns({ key, sandbox, addedAt, committed }: Member) {
+  return { key, sandbox, added_at: addedAt, committed };
 }
 
-function insertMember(host: ObjectHost, { key, sandbox, addedAt, committed }: Member): void {
-  insertInto(host, "member", { key, sandbox, added_at: addedAt, committed });
-}
-
-function insertJoining(
-  host: ObjectHost,
+function joiningColumns(
   { key, sandbox, addedAt, createsSandbox, replaces, membershipRevision }: Joining,
   call: NewSandbox | undefined,
-): void {
-  insertInto(host, "joining", {
+) {
+  return {
     ...{ sandbox, key, added_at: addedAt, replaces, move: membershipRevision },
     makes: createsSandbox ? 1 : 0,
     call: createsSandbox && call !== undefined ? JSON.stringify(call) : null,
-  });
+  };
 }
 
-function insertLeaving(
-  host: ObjectHost,
-  { sandbox, phase, disposition, membershipRevision: move }: Leaving,
-): void {
-  insertInto(host, "leaving", { sandbox, phase, destroy: dispositions.indexOf(disposition), move });
+function leavingColumns({ sandbox, phase, disposition, membershipRevision }: Leaving) {
+  const destroy = dispositions.indexOf(disposition);
+  return { sandbox, phase, destroy, move: membershipRevision };
 }
 
 function saveRun(host: ObjectHost, before: Run | null, after: Run | null): void {

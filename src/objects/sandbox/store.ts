@@ -3,7 +3,7 @@ import type { EndedLease, Lease, Waiter } from "../../core/lease/lease.ts";
 import type { VersionedMetadata } from "../../core/metadata/patch.ts";
 import type { Participant } from "../../core/plan/participant/participant.ts";
 import type { SandboxRecord } from "../../core/sandbox/record.ts";
-import { insertInto, replaceInto } from "../shared/columns.ts";
+import { insertInto, saveList } from "../shared/columns.ts";
 import { newestAt } from "./events.ts";
 import type { Host } from "./host.ts";
 import { migrate, storedVersion } from "./migrations.ts";
@@ -122,29 +122,9 @@ function saveLease(host: Host, before: Lease, after: Lease, now: number): void {
       now,
     );
   }
-  if (after.waiters !== before.waiters) saveWaiters(host, before.waiters, after.waiters);
-  if (after.ended !== before.ended) saveEnded(host, before.ended, after.ended);
-}
-
-function saveWaiters(host: Host, before: readonly Waiter[], after: readonly Waiter[]): void {
-  const keptRows = new Set(after.map(({ seq }) => seq));
-  for (const { seq } of before) {
-    if (!keptRows.has(seq)) host.sql("DELETE FROM waiter WHERE seq = ?", seq);
-  }
-  const knownRows = new Set(before);
-  for (const waiter of after) {
-    if (knownRows.has(waiter)) continue;
-    replaceInto(host, "waiter", { seq: waiter.seq, body: JSON.stringify(waiter) });
-  }
-}
-
-function saveEnded(host: Host, before: readonly EndedLease[], after: readonly EndedLease[]): void {
-  const keptRows = new Set(after);
-  for (const ended of before) {
-    if (!keptRows.has(ended)) host.sql("DELETE FROM ended WHERE token = ?", ended.token);
-  }
-  const knownRows = new Set(before);
-  for (const ended of after) {
-    if (!knownRows.has(ended)) replaceInto(host, "ended", ended);
-  }
+  saveList(host, "waiter", "seq", before.waiters, after.waiters, (waiter) => ({
+    seq: waiter.seq,
+    body: JSON.stringify(waiter),
+  }));
+  saveList(host, "ended", "token", before.ended, after.ended, (ended) => ended);
 }

@@ -17,6 +17,9 @@ import type { AdmittedCall } from "../lease/gated-admission.ts";
 /** `headersMs`: the agent may be silent for this long before its response begins. */
 export type AgentRequest = Omit<AgentCall, "fence"> & { headersMs?: number };
 
+/** A command, whose body is always JSON. */
+export type CommandRequest = AgentRequest & { body: string };
+
 export type AgentResponse = { response: Response; agent: Incarnation };
 
 /** Longer than any snapshot during which the agent cannot answer. */
@@ -67,7 +70,7 @@ export class AgentClient {
   /** A command of an admitted call: goes over the channel if that is open, because its response is usually short. */
   sendCommand(
     call: AdmittedCall,
-    request: AgentRequest,
+    request: CommandRequest,
     execId: string,
   ): Promise<Response | ChannelResult> {
     return this.#sendFenced(call, request, (fence) =>
@@ -142,17 +145,14 @@ export class AgentClient {
 
   async #sendOverChannel(
     agent: Incarnation,
-    request: AgentRequest,
+    request: CommandRequest,
     execId: string,
     fence: number,
   ): Promise<Response | ChannelResult> {
     const { freeze, channel } = this.#actor;
     if (freeze.isActive) await freeze.untilOver();
     const { path, requestId, body } = request;
-    const responding =
-      typeof body === "string"
-        ? channel.request(agent, { id: execId, path, fence, requestId, body })
-        : undefined;
+    const responding = channel.request(agent, { id: execId, path, fence, requestId, body });
     if (responding === undefined) return this.#sendOnce(agent, request, fence);
     const result = await responding.catch(() => undefined);
     if (result === undefined) throw await this.interrupted(agent, "unknown");

@@ -5,7 +5,7 @@ import { agentPaths } from "../../../protocol/internal/agent.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { WireResponse } from "../../shared/result.ts";
 import type { SandboxActor } from "../actor.ts";
-import type { AgentRequest } from "../agent/agent-client.ts";
+import type { CommandRequest } from "../agent/agent-client.ts";
 import { forwardResponse, forwardShort } from "../agent/forward-response.ts";
 import { refuseUnknown } from "../agent/handles.ts";
 import { runIdempotent } from "../idempotency/idempotent-call.ts";
@@ -44,7 +44,7 @@ export async function runCommand(
   const refuseUnknownSession = () => {
     if (session !== undefined) refuseUnknown(actor, { kind: "session", id: session });
   };
-  const makeRequest = (execId: string, more: { keep?: true }): AgentRequest => {
+  const makeRequest = (execId: string, more: { keep?: true }): CommandRequest => {
     refuseUnknownSession();
     const json = JSON.stringify({ ...body, execId, requestId, ...more });
     return { method: "POST", path, body: json, requestId };
