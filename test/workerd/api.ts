@@ -1,6 +1,8 @@
-/** Calls on one sandbox over REST. Import it as `api`. */
+/** Calls on one sandbox over REST, and what a test does to its objects. Import it as `api`. */
+import { runInDurableObject } from "cloudflare:test";
 import type { Right } from "../../src/protocol/rights.ts";
 import { call, json, keys, pathOf } from "./calls.ts";
+import { containerOf } from "./container.ts";
 
 /** The body of the response of one sandbox. */
 export const request = (method: string, id: string, tail = "", body?: unknown) =>
@@ -33,3 +35,15 @@ export async function makeToken(id: string, rights: readonly Right[], ttlMs?: nu
 
 export const makeTicket = async (id: string, key = keys.local) =>
   String((await json(call("POST", pathOf(id, "/tickets"), { key }))).ticket);
+
+/** Runs a statement in the storage of the object, without its knowledge. */
+export const runSql = (stub: DurableObjectStub, query: string, ...bindings: unknown[]) =>
+  runInDurableObject(stub, (_object, { storage }) =>
+    storage.sql.exec(query, ...bindings).toArray(),
+  );
+
+/** The object is lost with everything in its memory. */
+export const crash = (stub: DurableObjectStub) =>
+  runInDurableObject(stub, (_object, state) => state.abort("a crash")).catch(() => undefined);
+
+export const facts = (id: string) => containerOf(id).facts();

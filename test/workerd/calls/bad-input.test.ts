@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import * as api from "../api.ts";
 import { call, createSandbox, json, keys, pathOf } from "../calls.ts";
-import { containerOf } from "../container.ts";
 
 const lease = async (id: string, body: Record<string, unknown> = {}) =>
   String((await api.request("POST", id, "/lease", body)).token);
@@ -16,7 +15,7 @@ async function allOf(id: string) {
       json(call("GET", pathOf(id, tail))),
     ),
   );
-  const { ran, starts, calls } = await containerOf(id).facts();
+  const { ran, starts, calls } = await api.facts(id);
   return { responses, ran, starts, calls };
 }
 

@@ -17,14 +17,14 @@ const run = (id: string, command: string, headers = {}) =>
 
 async function countRequests(id: string): Promise<Record<string, number>> {
   const times: Record<string, number> = { [openRequest]: 0, [overChannel]: 0, [overHttp]: 0 };
-  for (const request of (await containerOf(id).facts()).requests) {
+  for (const request of (await api.facts(id)).requests) {
     if (request in times) times[request] = (times[request] ?? 0) + 1;
   }
   return times;
 }
 
 const runsOf = async (id: string, command: string) =>
-  (await containerOf(id).facts()).ran.filter((ran) => ran === command).length;
+  (await api.facts(id)).ran.filter((ran) => ran === command).length;
 
 /** Two commands in quick succession open it; the next one uses it. */
 async function openChannel(id: string): Promise<void> {
@@ -60,7 +60,7 @@ describe("commands in quick succession", () => {
     // Long commands go over HTTP.
     expect(after[overChannel]).toBe((before[overChannel] ?? 0) + 37);
     expect(after[overHttp]).toBe((before[overHttp] ?? 0) + 4);
-    expect((await containerOf(id).facts()).ran).toHaveLength(
+    expect((await api.facts(id)).ran).toHaveLength(
       (after[overChannel] ?? 0) + (after[overHttp] ?? 0) - 1,
     );
   });
@@ -72,7 +72,7 @@ describe("commands in quick succession", () => {
     const long = await run(id, "seq 20000");
     expect(long.stdout).toHaveLength(108_894);
     expect(await running).toMatchObject({ stdout: "late\n" });
-    const later = (await containerOf(id).facts()).requests.filter((line) =>
+    const later = (await api.facts(id)).requests.filter((line) =>
       line.startsWith("GET /v1/later/"),
     );
     expect(later).toHaveLength(2);
@@ -154,7 +154,7 @@ describe("the channel of an incarnation", () => {
     expect((await countRequests(id))[overChannel]).toBe(before[overChannel]);
     await openChannel(id);
     expect((await run(id, "echo three")).incarnation).toBe(next.incarnation);
-    expect((await containerOf(id).facts()).openChannels).toBe(1);
+    expect((await api.facts(id)).openChannels).toBe(1);
   });
 
   it("[U17] is not used if it opens after its incarnation has ended", async () => {
@@ -202,7 +202,7 @@ describe("an agent that sends over its channel", () => {
       const startedAt = Date.now();
       expect(await run(id, "echo one")).toMatchObject(interrupted("unknown"));
       expect(Date.now() - startedAt).toBeLessThan(limits.agentHeadersMs);
-      await eventually(async () => expect((await containerOf(id).facts()).openChannels).toBe(0));
+      await eventually(async () => expect((await api.facts(id)).openChannels).toBe(0));
       await containerOf(id).setChannelFault(null);
       expect(await run(id, "echo on")).toMatchObject({ stdout: "on\n" });
       expect(await runsOf(id, "echo one")).toBe(1);
@@ -228,7 +228,7 @@ describe("an agent that sends over its channel", () => {
     const twice = '["ID",200]\n{"stdout":"mine"}';
     await containerOf(id).setChannelFault({ sends: [twice, twice] });
     expect(await run(id, "echo one")).toMatchObject({ stdout: "mine" });
-    await eventually(async () => expect((await containerOf(id).facts()).openChannels).toBe(0));
+    await eventually(async () => expect((await api.facts(id)).openChannels).toBe(0));
     await containerOf(id).setChannelFault(null);
     expect(await run(id, "echo on")).toMatchObject({ stdout: "on\n" });
   });
@@ -240,14 +240,11 @@ describe("an idle channel", () => {
     async (stepMs) => {
       const id = await createSandbox();
       await openChannel(id);
-      expect((await containerOf(id).facts()).openChannels).toBe(1);
+      expect((await api.facts(id)).openChannels).toBe(1);
       await runInDurableObject(stubOf(id), () => {
         vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + stepMs });
       });
-      await vi.waitFor(
-        async () => expect((await containerOf(id).facts()).openChannels).toBe(0),
-        5_000,
-      );
+      await vi.waitFor(async () => expect((await api.facts(id)).openChannels).toBe(0), 5_000);
       vi.useRealTimers();
       expect(await run(id, "echo on")).toMatchObject({ stdout: "on\n" });
       await openChannel(id);
@@ -282,10 +279,10 @@ describe("a command over the channel", () => {
     );
     // Another call fails, and nothing that was sent before it may start.
     await containerOf(id).failRequests("POST /v1/processes");
-    const { fence } = await containerOf(id).facts();
+    const { fence } = await api.facts(id);
     const failed = await api.request("POST", id, "/processes", { command: "true" });
     expect(failed).toMatchObject(interrupted("unknown"));
-    expect((await containerOf(id).facts()).fence).toBeGreaterThan(fence);
+    expect((await api.facts(id)).fence).toBeGreaterThan(fence);
     await containerOf(id).releaseHeld();
     expect(await running).toMatchObject({ stdout: "behind\n" });
     expect(await runsOf(id, "echo behind")).toBe(1);

@@ -1,4 +1,4 @@
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { agentPaths } from "../../../src/protocol/internal/agent.ts";
@@ -14,12 +14,8 @@ const exec = (id: string, key: string, command: string, { headers = {}, ...more 
     body: { command, ...more },
     headers: { "idempotency-key": key, ...headers },
   });
-const facts = (id: string) => containerOf(id).facts();
-const ran = async (id: string) => (await facts(id)).ran;
-const rows = (id: string) =>
-  runInDurableObject(stubOf(id), (_object, { storage }) =>
-    storage.sql.exec("SELECT key, id, outcome FROM keyed").toArray(),
-  );
+const ran = async (id: string) => (await api.facts(id)).ran;
+const rows = (id: string) => api.runSql(stubOf(id), "SELECT key, id, outcome FROM keyed");
 
 afterEach(() => vi.useRealTimers());
 
@@ -52,7 +48,7 @@ describe("a call with a key", () => {
   it("[K8] is joined across an eviction while it runs", async () => {
     const id = await createSandbox();
     const first = exec(id, "long", "sleep 3");
-    await eventually(async () => expect((await facts(id)).running).toBe(1));
+    await eventually(async () => expect((await api.facts(id)).running).toBe(1));
     await evictDurableObject(stubOf(id));
     expect(await json(exec(id, "long", "sleep 3"))).toMatchObject({ exitCode: 0 });
     expect(await ran(id)).toEqual(["sleep 3"]);
@@ -134,13 +130,13 @@ describe("a call with a key", () => {
     await evictDurableObject(stubOf(id));
     expect(await refusal(exec(id, "k", "false"))).toEqual([410, "result_gone"]);
     expect(await ran(id)).toEqual(["true"]);
-    expect((await facts(id)).starts).toHaveLength(2);
+    expect((await api.facts(id)).starts).toHaveLength(2);
   });
 
   it("[K12] is interrupted if its container is lost, says so again, and starts none", async () => {
     const id = await createSandbox();
     const running = exec(id, "k", "sleep 60");
-    await eventually(async () => expect((await facts(id)).running).toBe(1));
+    await eventually(async () => expect((await api.facts(id)).running).toBe(1));
     await containerOf(id).exit();
     expect(await refusal(running)).toEqual([502, "operation_interrupted"]);
     for (let n = 0; n < 2; n++) {
@@ -151,16 +147,14 @@ describe("a call with a key", () => {
       });
       await evictDurableObject(stubOf(id));
     }
-    expect((await facts(id)).starts).toHaveLength(1);
+    expect((await api.facts(id)).starts).toHaveLength(1);
   });
 
   it("[K13] is sent again with the same id if the agent has never seen it", async () => {
     const id = await createSandbox();
     await json(exec(id, "k", "echo hi"));
     // As if the object had died between its row and the call.
-    await runInDurableObject(stubOf(id), (_object, { storage }) => {
-      storage.sql.exec("UPDATE keyed SET id = 'xneversent', outcome = NULL");
-    });
+    await api.runSql(stubOf(id), "UPDATE keyed SET id = 'xneversent', outcome = NULL");
     expect(await json(exec(id, "k", "echo hi"))).toMatchObject({ execId: "xneversent" });
     expect(await ran(id)).toEqual(["echo hi", "echo hi"]);
     expect(await json(exec(id, "k", "echo hi"))).toMatchObject({ execId: "xneversent" });
@@ -170,12 +164,11 @@ describe("a call with a key", () => {
   it("[K13] is never sent again if it is old and unknown to the agent", async () => {
     const id = await createSandbox();
     await json(exec(id, "k", "echo hi", { timeoutMs: limits.execTimeoutMaxMs }));
-    await runInDurableObject(stubOf(id), (_object, { storage }) => {
-      storage.sql.exec(
-        `UPDATE keyed SET id = 'xneversent', outcome = NULL, at = at - ${limits.keyMs},
-           until = until + ${limits.keyMs}`,
-      );
-    });
+    await api.runSql(
+      stubOf(id),
+      `UPDATE keyed SET id = 'xneversent', outcome = NULL, at = at - ${limits.keyMs},
+         until = until + ${limits.keyMs}`,
+    );
     const repeated = await exec(id, "k", "echo hi", { timeoutMs: limits.execTimeoutMaxMs });
     expect(repeated.status).toBe(502);
     expect((await json(repeated)).error).toMatchObject({ admitted: "unknown" });
@@ -199,13 +192,12 @@ describe("a call with a key", () => {
     const began = Date.now();
     vi.useFakeTimers({ toFake: ["Date"], now: began });
     await json(exec(id, "first", "true"));
-    await runInDurableObject(stubOf(id), (_object, { storage }) => {
-      storage.sql.exec(
-        `WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-         INSERT INTO keyed SELECT 'full' || i, 'h', 'x' || i, 'life', ?, ?, NULL FROM n`,
-        ...[limits.keysMax, began, began + limits.keyMs],
-      );
-    });
+    await api.runSql(
+      stubOf(id),
+      `WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+       INSERT INTO keyed SELECT 'full' || i, 'h', 'x' || i, 'life', ?, ?, NULL FROM n`,
+      ...[limits.keysMax, began, began + limits.keyMs],
+    );
     await evictDurableObject(stubOf(id));
     const refused = await exec(id, "more", "echo more");
     expect(refused.status).toBe(429);
@@ -265,7 +257,7 @@ describe("a call with a key", () => {
     const lookUp = `GET ${agentPaths.execs}/${JSON.parse(first).execId}`;
     await containerOf(id).rejectNextAsStale(lookUp);
     const repeated = await exec(id, "k", "echo hi");
-    expect((await facts(id)).requests).toContain(lookUp);
+    expect((await api.facts(id)).requests).toContain(lookUp);
     expect(repeated.status).toBe(200);
     expect(await repeated.text()).toBe(first);
     const { token } = await api.acquireLease(id, { holder: "other" });

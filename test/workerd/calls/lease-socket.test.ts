@@ -178,7 +178,7 @@ describe("a lease that a socket holds", () => {
     await evictDurableObject(stubOf(id));
     const handshake = `POST ${agentPaths.fence}`;
     const handshakes = async () =>
-      (await containerOf(id).facts()).requests.filter((line) => line === handshake);
+      (await api.facts(id)).requests.filter((line) => line === handshake);
     const before = (await handshakes()).length;
     await containerOf(id).holdRequests(handshake);
     const destroying = call("DELETE", pathOf(id, ""));

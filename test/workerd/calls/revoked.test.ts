@@ -1,4 +1,4 @@
-import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { agentProtocolWithRevocation } from "../../../src/protocol/internal/agent-wire.ts";
 import { rights } from "../../../src/protocol/rights.ts";
@@ -40,14 +40,13 @@ const viewers = async (id: string) => (await api.request("GET", id, "/terminals/
 /** Waits until the agent has confirmed the revocation, after which its sockets are closed. */
 const untilConfirmed = (id: string) =>
   eventually(async () => {
-    const revoking = await runInDurableObject(stubOf(id), (_object, state) => {
-      return state.storage.sql.exec("SELECT revoking FROM sandbox").one().revoking;
-    });
-    expect(revoking).toBeNull();
+    expect(await api.runSql(stubOf(id), "SELECT revoking FROM sandbox")).toEqual([
+      { revoking: null },
+    ]);
   });
 
 const tries = async (id: string) =>
-  (await containerOf(id).facts()).requests.filter((line) => line === revokeRequest).length;
+  (await api.facts(id)).requests.filter((line) => line === revokeRequest).length;
 
 /** Reads to the end and returns how it ended. */
 async function endOf(reader: ReadableStreamDefaultReader): Promise<"closed" | "broken"> {
@@ -174,7 +173,7 @@ describe("when tokens are revoked", () => {
     await revoke(id);
     await api.releaseLease(id, held.token);
     expect(await refusal(waiting)).toEqual([401, "unauthenticated"]);
-    expect((await containerOf(id).facts()).ran).not.toContain("echo stolen");
+    expect((await api.facts(id)).ran).not.toContain("echo stolen");
     expect((await api.getLease(id)).state).toBe("free");
   });
 

@@ -1,4 +1,3 @@
-import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
 import { eventually } from "../../contract/sandbox/world.ts";
@@ -10,7 +9,7 @@ const save = (id: string, body = {}, headers = {}) =>
   call("POST", pathOf(id, "/checkpoints"), { body, headers });
 const listed = async (id: string) =>
   (await api.request("GET", id, "/checkpoints")).checkpoints as { id: string }[];
-const calls = async (id: string) => (await containerOf(id).facts()).calls;
+const calls = async (id: string) => (await api.facts(id)).calls;
 
 describe("checkpoints", () => {
   it("[H6] are made, listed newest first, read and removed with their trees", async () => {
@@ -53,7 +52,7 @@ describe("checkpoints", () => {
   it("[H8] one during a command, or without the lease, is refused and leaves nothing", async () => {
     const id = await createSandbox();
     const running = api.exec(id, "sleep 3");
-    await eventually(async () => expect((await containerOf(id).facts()).running).toBe(1));
+    await eventually(async () => expect((await api.facts(id)).running).toBe(1));
     expect(await json(save(id))).toMatchObject({ error: { code: "lease_pending" } });
     await running;
     const { token } = await api.acquireLease(id, { holder: "me" });
@@ -67,9 +66,7 @@ describe("checkpoints", () => {
     await containerOf(id).fault({ verb: "snapshot", hold: true });
     const saving = save(id).catch(() => "cut");
     await eventually(async () => expect((await calls(id)).join()).toContain("snapshot"));
-    await runInDurableObject(stubOf(id), (_object, state) => state.abort("crash")).catch(
-      () => undefined,
-    );
+    await api.crash(stubOf(id));
     await containerOf(id).release();
     await saving;
     expect(await json(api.exec(id, "echo on"))).toMatchObject({ stdout: "on\n" });
@@ -127,10 +124,10 @@ describe("checkpoints", () => {
     const id = await createSandbox();
     const made = await json(save(id));
     await containerOf(id).fault({ verb: "start", hold: true });
-    const before = (await containerOf(id).facts()).starts.length;
+    const before = (await api.facts(id)).starts.length;
     const restoring = api.request("POST", id, `/checkpoints/${made.id}/restore`);
     await eventually(async () =>
-      expect((await containerOf(id).facts()).starts.length).toBeGreaterThan(before),
+      expect((await api.facts(id)).starts.length).toBeGreaterThan(before),
     );
     expect((await call("DELETE", pathOf(id, `/checkpoints/${made.id}`))).status).toBe(200);
     expect(await listed(id)).toEqual([]);

@@ -6,7 +6,6 @@ import { limits } from "../../../src/protocol/limits.ts";
 import { eventually } from "../../contract/sandbox/world.ts";
 import * as api from "../api.ts";
 import { call, createSandbox, json, keys, pathOf, stubOf } from "../calls.ts";
-import { containerOf } from "../container.ts";
 
 const create = (body: object = {}, headers: Record<string, string> = {}, key = keys.local) =>
   call("POST", "/v1/sandboxes", { body, headers, key });
@@ -19,9 +18,9 @@ const idle = { start: false };
 
 type Listed = SandboxesPage["sandboxes"][number];
 
-/** As if the Directory had lost all its rows. */
-const loseRows = () =>
-  runInDurableObject(directory(), async (_object, state) => {
+/** As if the object had lost all its rows. */
+const loseRows = (stub: DurableObjectStub) =>
+  runInDurableObject(stub, async (_object, state) => {
     await state.storage.deleteAll();
     state.abort("lost its rows");
   }).catch(() => undefined);
@@ -47,15 +46,14 @@ describe("find or create", () => {
     const patched = await api.request("PATCH", second.id, "/metadata", { a: "1" });
     expect(patched.listed).toBeUndefined();
     // The Directory does not know that this one has ended.
-    await runInDurableObject(stubOf(second.id), async (_object, state) => {
-      state.storage.sql.exec(
-        "UPDATE sandbox SET state = json_object('name', 'destroyed', 'since', ?, 'reason', 'x')",
-        Date.now(),
-      );
-      state.storage.sql.exec("UPDATE listing SET revision = revision + 1");
-      await state.storage.sync();
-      state.abort("lost");
-    }).catch(() => undefined);
+    await api.runSql(
+      stubOf(second.id),
+      "UPDATE sandbox SET state = json_object('name', 'destroyed', 'since', ?, 'reason', 'x')",
+      Date.now(),
+    );
+    await api.runSql(stubOf(second.id), "UPDATE listing SET revision = revision + 1");
+    await runInDurableObject(stubOf(second.id), (_object, { storage }) => storage.sync());
+    await api.crash(stubOf(second.id));
     expect((await list(`?scope.repo=${scope.repo}`)).map(({ id }) => id)).toEqual([second.id]);
     const third = await json(create({ scope, ...idle }));
     expect([first.id, second.id]).not.toContain(third.id);
@@ -78,7 +76,7 @@ describe("find or create", () => {
       expect(alive).toHaveLength(1);
     });
     expect(await api.get(old.id)).toMatchObject({ state: "destroyed", reason: "replaced" });
-    expect((await containerOf(old.id).facts()).alive).toBe(false);
+    expect((await api.facts(old.id)).alive).toBe(false);
   });
 
   it("[D3] replace of one whose lease is held names the holder and changes nothing, unless with its token or by force", async () => {
@@ -138,10 +136,7 @@ describe("find or create", () => {
     const scope = newScope();
     // The row is as find-or-create writes it; the sandbox does not exist yet.
     const made = await json(create({ scope, ...idle }));
-    await runInDurableObject(stubOf(made.id), async (_object, state) => {
-      await state.storage.deleteAll();
-      state.abort("never made");
-    }).catch(() => undefined);
+    await loseRows(stubOf(made.id));
     await runInDurableObject(directory(), (_object, state) => {
       const call = { spec: specOf(made.id, scope), metadata: {}, start: false };
       state.storage.sql.exec(
@@ -199,15 +194,10 @@ describe("a destroyed sandbox", () => {
     await call("DELETE", pathOf(id));
     const shown = () => list(`?scope.repo=${scope.repo}&state=destroyed`);
     expect(await shown()).toHaveLength(1);
-    await runInDurableObject(directory(), (_object, { storage }) => {
-      storage.sql.exec("UPDATE sandbox SET state_since = 1 WHERE id = ?", id);
-    });
+    await api.runSql(directory(), "UPDATE sandbox SET state_since = 1 WHERE id = ?", id);
     await create(idle);
     expect(await shown()).toEqual([]);
-    const left = await runInDurableObject(directory(), (_object, { storage }) =>
-      storage.sql.exec("SELECT count(*) AS n FROM meta WHERE id = ?", id).one(),
-    );
-    expect(left.n).toBe(0);
+    expect(await api.runSql(directory(), "SELECT * FROM meta WHERE id = ?", id)).toEqual([]);
   });
 });
 
@@ -228,7 +218,7 @@ describe("lists", () => {
     await call("DELETE", pathOf(newest));
     expect(await list(`?metadata=stage%3D${mark}`)).toEqual([]);
     expect(await list(`?metadata=stage%3D${mark}&state=destroyed`)).toHaveLength(1);
-    const calls = (await containerOf(newest).facts()).calls;
+    const calls = (await api.facts(newest)).calls;
     expect(calls.filter((verb) => verb.startsWith("start"))).toEqual([]);
   });
 
@@ -262,13 +252,13 @@ describe("lists", () => {
   it("[D9] are rebuilt from nothing by the next reports", async () => {
     const scope = newScope();
     const { id } = await json(create({ scope, ...idle, metadata: { a: "1" } }));
-    await loseRows();
+    await loseRows(directory());
     await call("PATCH", pathOf(id, "/metadata"), { body: { b: "2" } });
     const shown = await list(`?scope.repo=${scope.repo}`);
     expect(shown).toMatchObject([{ id, current: true, metadata: { a: "1", b: "2" } }]);
     expect((await json(create({ scope, ...idle }))).id).toBe(id);
     // A sandbox that reports nothing is unknown: its scope gets another one, and keeps that.
-    await loseRows();
+    await loseRows(directory());
     const other = await json(create({ scope, ...idle }));
     expect(other.id).not.toBe(id);
     await call("PATCH", pathOf(id, "/metadata"), { body: { b: "3" } });

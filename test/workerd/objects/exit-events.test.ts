@@ -95,7 +95,7 @@ describe("a process, session or terminal", () => {
     const { id: other } = await api.request("POST", id, "/processes", { command: "sleep 60" });
     await containerOf(id).holdResponses("POST /v1/processes");
     const starting = api.request("POST", id, "/processes", { command: "true" });
-    const ran = async () => (await containerOf(id).facts()).requests;
+    const ran = async () => (await api.facts(id)).requests;
     await eventually(async () => {
       const starts = (await ran()).filter((line) => line === "POST /v1/processes");
       expect(starts).toHaveLength(2);
@@ -152,7 +152,7 @@ describe("a process, session or terminal", () => {
   it("[U9] is checked at the idle deadline only, not by a command", async () => {
     const id = await createSandbox({ idleTimeoutMs });
     const requestCount = async () =>
-      (await containerOf(id).facts()).requests.filter((line) => line === "GET /v1/work").length;
+      (await api.facts(id)).requests.filter((line) => line === "GET /v1/work").length;
     await api.request("POST", id, "/exec", { command: "true" });
     expect(await requestCount()).toBe(0);
     const due = (await alarmOf(id)) ?? expect.fail("no alarm");

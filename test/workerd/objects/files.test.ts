@@ -90,7 +90,7 @@ describe("files through the Worker", () => {
   it("[FD15] are refused before a byte is read if they are too large", async () => {
     const id = await createSandbox();
     const askedFor = async () =>
-      (await containerOf(id).facts()).requests.filter((call) => call.includes("files"));
+      (await api.facts(id)).requests.filter((call) => call.includes("files"));
     const bytes = String(limits.fileBytesMax + 1);
     const refused = await put(id, "large", "x", { "content-length": bytes });
     expect(refused.status).toBe(413);
@@ -110,7 +110,7 @@ describe("files through the Worker", () => {
 
     const slow = reading(await clone(id, "slow"));
     await soon(() => slow.text.includes("event: progress"));
-    expect((await containerOf(id).facts()).running).toBe(1);
+    expect((await api.facts(id)).running).toBe(1);
     const pending = await lease(id);
     expect(pending.status).toBe(423);
     await pending.text();

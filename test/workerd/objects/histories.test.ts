@@ -1,4 +1,4 @@
-import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { checkHistory, type Operation } from "../../linearizability/check.ts";
 import { type Random, randomOf } from "../../linearizability/history.ts";
@@ -12,6 +12,7 @@ import {
   type MetadataOutput,
   metadataModel,
 } from "../../linearizability/metadata-model.ts";
+import * as api from "../api.ts";
 import { call, createSandbox, json, pathOf, stubOf } from "../calls.ts";
 
 const clients = 7;
@@ -49,8 +50,7 @@ async function disturb(id: string, random: Random, done: () => boolean): Promise
     else if (kind === 1 || crashes === crashesMax) {
       await evictDurableObject(stub).catch(() => undefined);
     } else {
-      const crash = runInDurableObject(stub, (_object, state) => state.abort("a crash"));
-      await crash.catch(() => undefined);
+      await api.crash(stub);
       crashes += 1;
     }
     await new Promise((resolve) => setTimeout(resolve, random(12)));

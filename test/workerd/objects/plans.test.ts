@@ -1,4 +1,4 @@
-import { listDurableObjectIds, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { listDurableObjectIds, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
@@ -101,9 +101,7 @@ describe("the routes of plans", () => {
     await pending(of(name, "/commits/1"));
     // A stub of a lost object cannot be used any more.
     const stub = () => env.PLAN.getByName(`local/${name}`);
-    await runInDurableObject(stub(), (_object, state) => state.abort("lost")).catch(
-      () => undefined,
-    );
+    await api.crash(stub());
     await runDurableObjectAlarm(stub());
     const run = await json(call("GET", of(name, "/commits/1?waitMs=25000")));
     expect(run).toMatchObject({ outcome: "aborted", error: { code: "unavailable" } });
@@ -116,13 +114,12 @@ describe("the routes of plans", () => {
 
   it("[PL49] are limited in number", async () => {
     const directory = env.DIRECTORY.getByName("other");
-    await runInDurableObject(directory, (_object, { storage }) => {
-      storage.sql.exec(
-        `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-         INSERT INTO plan SELECT 'full-' || i, i FROM n`,
-        limits.plansMax,
-      );
-    });
+    await api.runSql(
+      directory,
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+       INSERT INTO plan SELECT 'full-' || i, i FROM n`,
+      limits.plansMax,
+    );
     const more = await call("PUT", of("one-more"), { key: keys.other, body: {} });
     expect(more.status).toBe(429);
     expect(await json(more)).toMatchObject({
@@ -136,9 +133,7 @@ describe("the routes of plans", () => {
       "full-100",
     ]);
     expect(nextCursor).toBe("full-100");
-    await runInDurableObject(directory, (_object, { storage }) => {
-      storage.sql.exec("DELETE FROM plan");
-    });
+    await api.runSql(directory, "DELETE FROM plan");
   });
 });
 

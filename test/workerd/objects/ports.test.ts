@@ -100,11 +100,11 @@ describe("ports", () => {
       error: { code: "port_unreachable", hint: expect.any(String) },
     });
     expect((await call("POST", pathOf(id, "/pause"))).status).toBe(200);
-    const { starts } = await containerOf(id).facts();
+    const { starts } = await api.facts(id);
     expect((await fetchPort(still.url)).status).toBe(409);
-    expect((await containerOf(id).facts()).starts).toEqual(starts);
+    expect((await api.facts(id)).starts).toEqual(starts);
     expect((await fetchPort(waking.url)).status).toBe(502);
-    expect((await containerOf(id).facts()).starts).toHaveLength(starts.length + 1);
+    expect((await api.facts(id)).starts).toHaveLength(starts.length + 1);
   });
 
   it("[J5] an address ends with its sandbox, and shows its token only when it is created", async () => {

@@ -7,8 +7,6 @@ import { call, createSandbox, json, pathOf, stubOf } from "../calls.ts";
 import { containerOf } from "../container.ts";
 import { alarmOf } from "../world.ts";
 
-const facts = (id: string) => containerOf(id).facts();
-
 afterEach(() => vi.useRealTimers());
 
 describe("a sandbox object", () => {
@@ -35,7 +33,7 @@ describe("a sandbox object", () => {
     await evictDurableObject(stubOf(held));
     await runDurableObjectAlarm(stubOf(held));
     await eventually(async () => expect(await api.state(held)).toBe("running"));
-    expect((await facts(held)).starts).toContain("start aaaaaaaaaaaaaaaa");
+    expect((await api.facts(held)).starts).toContain("start aaaaaaaaaaaaaaaa");
   });
 
   it("[S9] lets calls on a starting sandbox wait for the one container", async () => {
@@ -44,14 +42,14 @@ describe("a sandbox object", () => {
     await containerOf(id).fault({ verb: "start", hold: true });
     await evictDurableObject(stubOf(id));
     const waiting = Array.from({ length: 20 }, (_, n) => api.exec(id, `echo ${n}`));
-    await eventually(async () => expect((await facts(id)).starts).toHaveLength(2));
+    await eventually(async () => expect((await api.facts(id)).starts).toHaveLength(2));
     expect(await api.state(id)).toBe("starting");
     await containerOf(id).release();
     const answers = await Promise.all(waiting.map(json));
     expect(answers.map((answer) => answer.stdout)).toEqual(
       Array.from({ length: 20 }, (_, n) => `${n}\n`),
     );
-    expect((await facts(id)).starts).toHaveLength(2);
+    expect((await api.facts(id)).starts).toHaveLength(2);
   });
 
   it("[S6] restarts a container that exited unnoticed, with its files", async () => {
@@ -73,18 +71,18 @@ describe("a sandbox object", () => {
     await exitUnnoticed();
     expect(await json(api.exec(id, "echo again"))).toMatchObject({ stdout: "again\n" });
     await exitUnnoticed();
-    const { starts } = await facts(id);
+    const { starts } = await api.facts(id);
     expect(await api.request("POST", id, "/start")).toMatchObject({
       state: "running",
       files: "kept",
     });
-    expect((await facts(id)).starts).toHaveLength(starts.length + 1);
+    expect((await api.facts(id)).starts).toHaveLength(starts.length + 1);
   });
 
   it("[S10] interrupts a command whose container exits, and says what is unknown", async () => {
     const id = await createSandbox();
     const running = api.exec(id, "sleep 60");
-    await eventually(async () => expect((await facts(id)).running).toBe(1));
+    await eventually(async () => expect((await api.facts(id)).running).toBe(1));
     await containerOf(id).exit();
     const answer = await running;
     expect(answer.status).toBe(502);
@@ -104,7 +102,7 @@ describe("a sandbox object", () => {
     await json(api.exec(id, "true"));
     await containerOf(id).replaceAgent();
     expect((await api.exec(id, "true")).status).toBe(502);
-    expect((await facts(id)).ran).toEqual(["true"]);
+    expect((await api.facts(id)).ran).toEqual(["true"]);
     expect(await api.state(id)).toBe("failed");
   });
 
@@ -114,12 +112,12 @@ describe("a sandbox object", () => {
     await containerOf(id).fault({ verb: "start", hold: true });
     await evictDurableObject(stubOf(id));
     const waiting = api.exec(id, "true");
-    await eventually(async () => expect((await facts(id)).starts).toHaveLength(2));
+    await eventually(async () => expect((await api.facts(id)).starts).toHaveLength(2));
     const destroyed = call("DELETE", pathOf(id));
     expect((await waiting).status).toBe(410);
     await containerOf(id).release();
     expect(await json(destroyed)).toMatchObject({ state: "destroyed", reason: "requested" });
-    expect(await facts(id)).toMatchObject({ alive: false, files: "none" });
+    expect(await api.facts(id)).toMatchObject({ alive: false, files: "none" });
   });
 
   it("[S5] keeps a tombstone for seven days, on which every other call fails with 410", async () => {
@@ -150,12 +148,12 @@ describe("a sandbox object", () => {
     const id = await createSandbox();
     await containerOf(id).fault({ verb: "destroy", fail: "unavailable", times: 1 });
     const destroying = call("DELETE", pathOf(id));
-    await eventually(async () => expect((await facts(id)).calls).toContain("destroy remove"));
+    await eventually(async () => expect((await api.facts(id)).calls).toContain("destroy remove"));
     expect(await api.state(id)).toBe("destroying");
-    expect(await facts(id)).toMatchObject({ alive: true });
+    expect(await api.facts(id)).toMatchObject({ alive: true });
     await runDurableObjectAlarm(stubOf(id));
     expect(await json(destroying)).toMatchObject({ state: "destroyed" });
-    expect(await facts(id)).toMatchObject({ alive: false });
+    expect(await api.facts(id)).toMatchObject({ alive: false });
   });
 
   it("[S7] fails a sandbox whose start is refused, with the reason, and does not retry", async () => {
@@ -169,7 +167,7 @@ describe("a sandbox object", () => {
       error: { code: "start_failed", reason: "start_refused" },
     });
     expect((await api.exec(id, "true")).status).toBe(409);
-    expect((await facts(id)).starts).toHaveLength(2);
+    expect((await api.facts(id)).starts).toHaveLength(2);
   });
 
   it("[S11] looks the same after an eviction between any two calls", async () => {
@@ -180,7 +178,7 @@ describe("a sandbox object", () => {
       expect(await json(api.exec(id, "pwd"))).toMatchObject({ stdout: "/tmp\n" });
       await evictDurableObject(stubOf(id));
     }
-    expect((await facts(id)).starts).toHaveLength(1);
+    expect((await api.facts(id)).starts).toHaveLength(1);
     await api.request("DELETE", id);
     await evictDurableObject(stubOf(id));
     expect(await api.state(id)).toBe("destroyed");
@@ -206,6 +204,6 @@ describe("a sandbox object", () => {
     await containerOf(id).exit();
     await evictDurableObject(stubOf(id));
     expect(await api.state(id)).toBe("failed");
-    expect((await facts(id)).starts).toHaveLength(1);
+    expect((await api.facts(id)).starts).toHaveLength(1);
   });
 });

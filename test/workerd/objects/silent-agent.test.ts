@@ -13,7 +13,7 @@ afterEach(() => vi.useRealTimers());
 describe("with an agent that does not respond", () => {
   it("[Q10] a lease is renewed, released and broken, and the sandbox destroyed, without probing the agent", async () => {
     const id = await createSandbox();
-    const atStart = (await containerOf(id).facts()).requests;
+    const atStart = (await api.facts(id)).requests;
     await containerOf(id).holdResponses(probe);
     const { token } = await api.acquireLease(id);
     const headers = api.leaseHeader(token);
@@ -29,7 +29,7 @@ describe("with an agent that does not respond", () => {
     advanceClock(limits.agentProbeAfterMs);
     const ended = await call("DELETE", pathOf(id, "?force=true"));
     expect(await json(ended)).toMatchObject({ state: "destroyed" });
-    const since = (await containerOf(id).facts()).requests.slice(atStart.length);
+    const since = (await api.facts(id)).requests.slice(atStart.length);
     expect(since).toContain("POST /v1/fence");
     expect(since).not.toContain(probe);
   });
@@ -43,7 +43,7 @@ describe("with an agent that does not respond", () => {
     // Less than the agent's timeout.
     await vi.waitFor(async () => expect((await api.getLease(id)).state).toBe("free"), 10_000);
     // It was probed all the same.
-    expect((await containerOf(id).facts()).requests).toContain(probe);
+    expect((await api.facts(id)).requests).toContain(probe);
     await containerOf(id).releaseHeld();
     expect(await rung).toBe(true);
   });

@@ -58,7 +58,7 @@ describe("the WebSocket of a terminal", () => {
   it("[U11] is refused before the upgrade if there is no such terminal, and creates nothing", async () => {
     const id = await createSandbox();
     await terminalOf(id);
-    const before = await containerOf(id).facts();
+    const before = await api.facts(id);
     const path = "/terminals/mine/connect";
     expect(await refusal(call("GET", pathOf(id, path)))).toEqual([426, "upgrade_required"]);
     for (const origin of ["https://evil.test", "null", "https://berth.test"]) {
@@ -72,7 +72,7 @@ describe("the WebSocket of a terminal", () => {
     for (const query of ["?mode=painter", "?after=-1", "?after=x", "?colour=red"]) {
       expect(await refusal(open(id, `${path}${query}`))).toEqual([400, "bad_request"]);
     }
-    expect(await containerOf(id).facts()).toEqual(before);
+    expect(await api.facts(id)).toEqual(before);
 
     expect(await refusal(open(id, "/terminals/nobodys/connect"))).toEqual([404, "not_found"]);
     expect((await api.request("GET", id, "/terminals")).terminals).toHaveLength(1);
@@ -170,6 +170,6 @@ describe("the WebSocket of a terminal", () => {
     await socket.ends();
     await evictDurableObject(stubOf(id));
     expect(await refusal(open(id, "/terminals/mine/connect"))).toEqual([404, "not_found"]);
-    expect((await containerOf(id).facts()).starts).toHaveLength(1);
+    expect((await api.facts(id)).starts).toHaveLength(1);
   });
 });

@@ -12,7 +12,6 @@ const ask = (method: string, id: string, tail: string, body?: unknown) =>
   call(method, pathOf(id, tail), { body });
 const start = (id: string, body: Record<string, unknown>) =>
   json(ask("POST", id, "/processes", body));
-const facts = (id: string) => containerOf(id).facts();
 
 /** The reads that change nothing, with an id where one is needed. */
 const lists = ["/processes", "/sessions", "/terminals"];
@@ -43,7 +42,7 @@ describe("reading what runs", () => {
     const id = await createSandbox();
     expect(await start(id, { command: "sleep 60" })).toMatchObject({ state: "running" });
     await paused(id);
-    const before = await facts(id);
+    const before = await api.facts(id);
     expect(before).toMatchObject({ alive: false });
     for (const list of lists) {
       const noun = list.slice(1);
@@ -61,7 +60,7 @@ describe("reading what runs", () => {
       headers: upgrade,
     });
     expect(connected.status).toBe(404);
-    expect(await facts(id)).toEqual(before);
+    expect(await api.facts(id)).toEqual(before);
     expect(await api.get(id)).toMatchObject({ state: "paused" });
   });
 
@@ -75,7 +74,7 @@ describe("reading what runs", () => {
     expect(await json(ask("GET", id, `/processes/${process}`))).toMatchObject({
       error: { code: "stale_handle" },
     });
-    expect((await facts(id)).starts).toHaveLength(1);
+    expect((await api.facts(id)).starts).toHaveLength(1);
   });
 
   it("[U2] is refused with a handle of an earlier incarnation, without a request and without a start", async () => {
@@ -92,15 +91,15 @@ describe("reading what runs", () => {
       }
     };
     await paused(id);
-    const before = await facts(id);
+    const before = await api.facts(id);
     await refused();
-    expect(await facts(id)).toEqual(before);
+    expect(await api.facts(id)).toEqual(before);
     await json(ask("POST", id, "/start"));
-    const after = await facts(id);
+    const after = await api.facts(id);
     expect(after.starts).toHaveLength(2);
     await refused();
     // The new agent got no request for anything of the old one.
-    expect((await facts(id)).requests.filter((line) => line.includes("s"))).toEqual(
+    expect((await api.facts(id)).requests.filter((line) => line.includes("s"))).toEqual(
       after.requests.filter((line) => line.includes("s")),
     );
     for (const noun of ["sessions", "terminals"]) {
@@ -114,14 +113,14 @@ describe("reading what runs", () => {
     const id = await createSandbox();
     expect(await json(ask("POST", id, "/sessions", { id: "mine" }))).toMatchObject({ id: "mine" });
     await paused(id);
-    const before = await facts(id);
+    const before = await api.facts(id);
     for (const [method, tail, body] of changes("mine")) {
       expect((await ask(method, id, tail, body)).status, tail).toBe(404);
     }
-    expect(await facts(id)).toEqual(before);
+    expect(await api.facts(id)).toEqual(before);
     // Creating it again starts the container.
     expect((await ask("POST", id, "/sessions", { id: "mine" })).status).toBe(201);
-    expect((await facts(id)).starts).toHaveLength(2);
+    expect((await api.facts(id)).starts).toHaveLength(2);
   });
 
   it("[U3] does not delay a lease while a reader waits or follows", async () => {
@@ -130,7 +129,7 @@ describe("reading what runs", () => {
     const waiting = ask("GET", id, `/processes/${process}/wait?timeoutMs=60000`);
     const following = await ask("GET", id, `/processes/${process}/logs?follow=1`);
     await eventually(async () =>
-      expect((await facts(id)).requests).toContain(`GET /v1/processes/${process}/wait`),
+      expect((await api.facts(id)).requests).toContain(`GET /v1/processes/${process}/wait`),
     );
     const lease = await ask("POST", id, "/lease", { holder: "one" });
     expect(lease.status).toBe(201);
@@ -193,7 +192,7 @@ describe("using what runs", () => {
     const waiting = ask("GET", id, `/processes/${process}/wait?timeoutMs=60000`);
     const following = await ask("GET", id, `/processes/${process}/logs?follow=1`);
     expect(following.headers.get("content-type")).toBe("text/event-stream");
-    await eventually(async () => expect((await facts(id)).running).toBe(1));
+    await eventually(async () => expect((await api.facts(id)).running).toBe(1));
     await containerOf(id).exit();
     const answer = await running;
     expect(answer.status).toBe(502);
