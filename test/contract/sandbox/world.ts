@@ -73,7 +73,8 @@ type Call = PromiseLike<unknown> | (() => PromiseLike<unknown>);
 
 /** The failures of concurrent calls. */
 export function refusals(calls: readonly Call[]): Promise<Refusal[]> {
-  return Promise.all(calls.map((call) => refusal(typeof call === "function" ? call() : call)));
+  // The promise of an RPC call is a function too.
+  return Promise.all(calls.map((call) => refusal("then" in call ? call : call())));
 }
 
 /** A call that must fail with this code, and with at least these facts. */
