@@ -176,8 +176,9 @@ test("[LV4] a sandbox that cannot be held is refused with the reason", async () 
   const unknown = connect(server).sandbox("a".repeat(24));
   await expect(unknown.hold()).rejects.toMatchObject({ code: "not_found" });
   await expect(sandbox.hold({ waitMs: -1 })).rejects.toMatchObject({ facts: { field: "waitMs" } });
-  // Nobody listens there.
-  const away = connect({ url: "http://127.0.0.1:1", key: "none", retry: { retries: 0 } });
+  const ended = await CutProxy.to(server.url);
+  await ended[Symbol.asyncDispose]();
+  const away = connect({ url: ended.url, key: "none", retry: { retries: 0 } });
   const unreachable = away.sandbox(id).hold({ waitMs: 300 });
   await expect(unreachable).rejects.toMatchObject({ code: "unavailable" });
   const other = await server.create();
