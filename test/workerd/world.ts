@@ -119,9 +119,11 @@ function rpcBerth(bound: Bound): BerthApi {
 
 function awaited<Api extends object>(target: () => unknown): Api {
   return new Proxy({} as Api, {
-    get:
-      (_target, verb: string) =>
-      async (...args: unknown[]) =>
-        await (target() as Record<string, Verb>)[verb]?.(...args),
+    get(_target, verb: string) {
+      // Not a promise itself: an async function that returned it would resolve to the RPC stub.
+      if (verb === "then") return undefined;
+      return async (...args: unknown[]) =>
+        await (target() as Record<string, Verb>)[verb]?.(...args);
+    },
   });
 }
