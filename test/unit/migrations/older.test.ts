@@ -34,7 +34,7 @@ async function story() {
   await box.createTicket();
   const object = berth.object(id);
   const caller = { tenant: "local", rights: ["admin"] } as never;
-  await object.callVerb("openPort", caller, { call: { port: 3000, wake: false } }, "open");
+  await object.callVerb("openPort", caller, { call: { port: 3000, wake: false } } as never, "open");
   await local.plan("release").put();
   await local.plan("release").putMember("web", { sandboxId: id });
   await box.pause();

@@ -13,7 +13,7 @@ import { forwardPortRequest } from "../agent/port-requests.ts";
 import { transferFile } from "../agent/transfers.ts";
 import * as terminals from "../calls/terminals.ts";
 import type { LeaseSockets } from "../lease/lease-socket.ts";
-import { revocable } from "./revocation.ts";
+import { revocable } from "./revocable.ts";
 import * as rights from "./rights.ts";
 
 type CheckedCaller = Pick<Caller, "tenant" | "token">;
