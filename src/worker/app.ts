@@ -49,6 +49,7 @@ const special = {
   connectTerminal: terminals.connect,
   readFile: files.read,
   writeFile: files.write,
+  watchFiles: files.watch,
   downloadArchive: files.downloadArchive,
   uploadArchive: files.uploadArchive,
   listPlans: plans.list,

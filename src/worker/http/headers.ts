@@ -10,6 +10,9 @@ import type { CallParts } from "../../protocol/verbs/arguments.ts";
 import type { ApiEnv } from "./context.ts";
 import { invalidField, validateField } from "./validate.ts";
 
+export const eventStreamType = "text/event-stream";
+export const bytesType = "application/octet-stream";
+
 const waitText = queryNumber(0, limits.waitMaxMs).optional();
 const waitNumber = wholeNumber(0, limits.waitMaxMs).optional();
 const wakeFlag = flagSchema.default(true);

@@ -18,6 +18,11 @@ export function toHttp(outcome: AnyOutcome, row: VerbRow): Response {
   return new Response(JSON.stringify(content), { status, headers: json });
 }
 
+/** What HEAD gets of a stream: its type where `found`, the response about what it would show, is no failure. */
+export function toHead(found: Response, type: string): Response {
+  return found.ok ? new Response(null, { headers: { "content-type": type } }) : found;
+}
+
 /** The result of an RPC method, or the failure, thrown. */
 export async function toMethodResult(outcome: AnyOutcome, row: VerbRow): Promise<unknown> {
   // A Response has a property `ok` too.

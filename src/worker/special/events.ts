@@ -5,10 +5,13 @@ import type { Result } from "../../objects/shared/result.ts";
 import { sandboxesQuerySchema } from "../../protocol/directory.ts";
 import { type EventsQuery, eventsQuerySchema } from "../../protocol/event.ts";
 import type { ApiEnv, Handler } from "../http/context.ts";
+import { eventStreamType } from "../http/headers.ts";
 import { directoryObject, sandboxCalls, unwrap } from "../http/objects.ts";
 import { validate } from "../http/validate.ts";
 
 type EventSource = {
+  /** Refuses a caller that may not read the events. */
+  check(): Promise<void>;
   page(query: EventsQuery): Promise<Result<object>>;
   follow(after: number): Promise<Result<ReadableStream>>;
 };
@@ -16,6 +19,7 @@ type EventSource = {
 export const ofSandbox: Handler = (c) => {
   const callVerb = sandboxCalls(c);
   return events(c, {
+    check: async () => void unwrap(await callVerb("getSandbox", {})),
     page: (query) => callVerb("listEvents", { query }),
     follow: (after) => callVerb("followEvents", { after }),
   });
@@ -24,6 +28,7 @@ export const ofSandbox: Handler = (c) => {
 export const ofTenant: Handler = (c) => {
   const directory = directoryObject(c.env, c.get("caller"));
   return events(c, {
+    check: async () => {},
     page: (query) => directory.events(query),
     follow: (after) => directory.followEvents(after),
   });
@@ -35,10 +40,13 @@ async function events(c: Context<ApiEnv>, source: EventSource): Promise<Response
   const fields =
     lastEventId === undefined ? c.req.query() : { ...c.req.query(), after: lastEventId };
   const query = validate(eventsQuerySchema, fields);
-  const wantsStream = c.req.header("accept")?.includes("text/event-stream") === true;
+  const wantsStream = c.req.header("accept")?.includes(eventStreamType) === true;
   if (query.follow === "0" && !wantsStream) return c.json(unwrap(await source.page(query)));
-  return new Response(unwrap(await source.follow(query.after)), {
-    headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
+  // A stream that nobody reads would keep a reader's place until its next event.
+  const isHead = c.req.method === "HEAD";
+  if (isHead) await source.check();
+  return new Response(isHead ? null : unwrap(await source.follow(query.after)), {
+    headers: { "content-type": eventStreamType, "cache-control": "no-store" },
   });
 }
 

@@ -7,6 +7,7 @@ import {
   archiveTypes,
   fileQuerySchema,
   putQuerySchema,
+  watchQuerySchema,
 } from "../../protocol/file.ts";
 import {
   type TransferCall,
@@ -16,16 +17,32 @@ import {
   writeTransferCall,
 } from "../../protocol/internal/transfer-call.ts";
 import { limits } from "../../protocol/limits.ts";
+import { verbs } from "../../protocol/verbs.ts";
 import { refuseCompressed, tooLarge } from "../http/body.ts";
 import type { ApiContext, Handler } from "../http/context.ts";
-import { gatedCaller } from "../http/headers.ts";
+import { eventStreamType, gatedCaller } from "../http/headers.ts";
 import { type SandboxStub, sandboxObject } from "../http/objects.ts";
 import { readQuery } from "../http/query.ts";
+import { toHead, toHttp } from "../http/responses.ts";
 import { invalidField } from "../http/validate.ts";
+import { callerFor, verbHandler } from "../http/verb-handler.ts";
 
 export const read: Handler = (c) => download(c, "files", fileQuerySchema);
 
 export const write: Handler = (c) => upload(c, "files", putQuerySchema);
+
+const follow = verbHandler("watchFiles", verbs.watchFiles);
+
+/** HEAD asks about the folder only: a watch that nobody reads would keep its place until the next change. */
+export const watch: Handler = async (c) => {
+  if (c.req.method !== "HEAD") return follow(c);
+  const object = sandboxObject(c.env, c.req.param("id"));
+  const { path, session } = readQuery(watchQuerySchema, c.req.url);
+  const caller = callerFor(verbs.statFile, c.get("caller"));
+  const args = { query: { path, session } };
+  const folder = await object.callVerb("statFile", caller, args, c.get("requestId"));
+  return toHead(toHttp(folder, verbs.statFile), eventStreamType);
+};
 
 export const downloadArchive: Handler = (c) => download(c, "archive", archiveQuerySchema);
 
