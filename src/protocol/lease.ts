@@ -6,6 +6,9 @@ import { limits } from "./limits.ts";
 
 const holderSchema = plainText(limits.holderCharsMax).min(1);
 
+/** Holders see it in their terminals. */
+export const breakReasonSchema = plainText(limits.reasonCharsMax);
+
 export const ticketSchema = z
   .string()
   .regex(/^[A-Za-z0-9_-]{16,64}$/, "must be 16 to 64 letters, digits, _ or -");
@@ -35,9 +38,7 @@ export const releaseQuerySchema = z.strictObject({
     .default(false)
     .describe("Releases even while commands of the lease run, and ends them."),
   break: flagSchema.default(false).describe("Revokes the lease of its holder."),
-  reason: z
-    .string()
-    .max(limits.reasonCharsMax)
+  reason: breakReasonSchema
     .optional()
     .describe("With `break`: the reason, shown to the holder and in events."),
 });

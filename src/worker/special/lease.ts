@@ -2,6 +2,7 @@
 import { leaseProtocol, leaseTokenProtocol } from "../../protocol/internal/socket-call.ts";
 import {
   acquireCallSchema,
+  breakReasonSchema,
   connectLeaseQuerySchema,
   leaseHeader,
   releaseQuerySchema,
@@ -15,7 +16,7 @@ import { leaseToken } from "../http/headers.ts";
 import { sandboxCalls, sandboxObject, unwrap } from "../http/objects.ts";
 import { readQuery } from "../http/query.ts";
 import { passSocket, protocols, requireUpgrade } from "../http/socket.ts";
-import { invalidField, validate } from "../http/validate.ts";
+import { invalidField, validate, validateField } from "../http/validate.ts";
 
 export const acquire: Handler = async (c) => {
   const callVerb = sandboxCalls(c);
@@ -60,7 +61,8 @@ export const connect: Handler = async (c) => {
 
 /** Why a lease is revoked: the event of it and its holder say so. */
 export function breakReason(reason: unknown): string {
-  const isText = typeof reason === "string" && reason !== "";
-  if (isText && reason.length <= limits.reasonCharsMax) return reason;
+  if (typeof reason === "string" && reason !== "") {
+    return validateField("reason", breakReasonSchema, reason);
+  }
   throw invalidField("reason", `must say why, in at most ${limits.reasonCharsMax} characters`);
 }

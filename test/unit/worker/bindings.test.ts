@@ -118,7 +118,8 @@ describe("a binding", () => {
         });
       }
     }
-    for (const reason of ["", "x".repeat(limits.reasonCharsMax + 1), undefined as never]) {
+    const long = "x".repeat(limits.reasonCharsMax + 1);
+    for (const reason of ["", long, "a\u001b[2Jb", "a\nb", "\u009b", undefined as never]) {
       await expect(sandbox.breakLease(reason)).rejects.toMatchObject({
         code: "bad_request",
         facts: { field: "reason" },
