@@ -32,6 +32,7 @@ export class Child {
       this.process.once("exit", (code, signal) => resolve({ code, signal }));
     });
     this.process.stderr?.on("data", (chunk) => this.log.write(chunk));
+    this.process.once("close", () => this.log.close());
     // Writing to a program that has ended fails; `ended` reports that end.
     this.process.stdin?.on("error", () => {});
   }
@@ -117,6 +118,12 @@ export class LogFile {
     } catch {
       // A log that cannot be written has nowhere to report that.
     }
+  }
+
+  /** Later writes are dropped. */
+  close() {
+    if (this.fd >= 0) closeSync(this.fd);
+    this.fd = -1;
   }
 
   /** Creates the new file before it closes the old one. */

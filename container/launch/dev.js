@@ -3,9 +3,9 @@
  * folder of their own; the key is the same as for `npm start`.
  */
 import { runServer } from "./serve.js";
-import { startWranglerDev } from "./worker-process.js";
+import { prepareWranglerDev } from "./worker-process.js";
 
-await runServer("npm run dev", startWranglerDev, {
+await runServer("npm run dev", prepareWranglerDev, {
   dataFolder: "dev",
   hint: (command) => `Reloads at each change. Try it:\n${command}`,
 });

@@ -1,24 +1,19 @@
-/** The process of the embedded engine: starts it, restarts it after a crash, and ends it by closing its stdin. */
+/** The process of the embedded engine: starts it, and ends it by closing its stdin. */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { Child } from "./child.js";
 import { paths, tools } from "./paths.js";
-import { printStatus, UserError } from "./program.js";
+import { UserError } from "./program.js";
 
 const startTimeoutMs = 30_000;
 /** More than the engine's own limit for ending all containers. */
 const endTimeoutMs = 25_000;
-/** An engine that keeps crashing is not restarted for ever. */
-const restartsMax = 5;
-const restartsWindowMs = 60_000;
-const firstPauseMs = 100;
 
 export class Engine {
+  title = "The engine";
   /** @type {Child | undefined} */
   child;
   port = 0;
-  isEnding = false;
   /** Generated at each start of the launcher; objects read it from workerd's environment. */
   secret = randomBytes(32).toString("base64url");
 
@@ -54,29 +49,7 @@ export class Engine {
     this.port = port;
   }
 
-  /**
-   * Restarts the engine whenever it ends. Resolves only if it ends too often.
-   * @param {() => void} onRestart  called after each restart
-   */
-  async restartUntilGivenUp(onRestart) {
-    /** @type {number[]} */
-    let restarts = [];
-    for (;;) {
-      const ended = await this.child?.ended;
-      if (this.isEnding) return new Promise(() => {});
-      restarts = restarts.filter((restartedAt) => Date.now() - restartedAt < restartsWindowMs);
-      if (restarts.length >= restartsMax) return;
-      restarts.push(Date.now());
-      printStatus(`The engine ended (${ended?.signal ?? ended?.code}). Restarting it.`);
-      await sleep(firstPauseMs * 2 ** (restarts.length - 1));
-      if (this.isEnding) continue;
-      await this.start().catch((thrown) => printStatus(thrown.message));
-      onRestart();
-    }
-  }
-
   async end() {
-    this.isEnding = true;
     const { child } = this;
     await child?.end(() => child.process.stdin?.end(), endTimeoutMs);
   }

@@ -1,4 +1,4 @@
-/** Runs a whole server from its options to its end: the engine and the Worker start and end together. */
+/** Runs a whole server from its options to its end: starts the engine and the Worker, restarts either, ends both. */
 import { createHash } from "node:crypto";
 import { join, relative } from "node:path";
 import { requireFreeAddress } from "./address.js";
@@ -7,6 +7,7 @@ import { loadSecrets, openDataFolder } from "./data-folder.js";
 import { ensureDescriptors } from "./descriptors.js";
 import { Engine } from "./engine.js";
 import { install } from "./install.js";
+import { keepRunning } from "./keep-running.js";
 import { help, parseOptions } from "./options.js";
 import { endLeftoverProcesses, writeProcessRecord } from "./process-record.js";
 import { printStatus, runProgram } from "./program.js";
@@ -19,12 +20,12 @@ const parentPollMs = 500;
 /**
  * Serves until a signal or a fatal failure, then exits.
  * @param {string} command  for the help
- * @param {(options: WorkerOptions, bindings: Record<string, string>) => Promise<WorkerProcess>} startWorker
+ * @param {(options: WorkerOptions, bindings: Record<string, string>) => WorkerProcess} prepareWorker
  * @param {object} variant
  * @param {string} variant.dataFolder  of the objects and sandboxes, below the folder of the secrets
  * @param {(firstCommand: string, found: { firstRun: boolean }) => string | undefined} variant.hint
  */
-export async function runServer(command, startWorker, { dataFolder, hint }) {
+export async function runServer(command, prepareWorker, { dataFolder, hint }) {
   // If the reader of stdout disconnects, the server continues.
   process.stdout.on("error", () => {});
   await runProgram(async () => {
@@ -45,7 +46,7 @@ export async function runServer(command, startWorker, { dataFolder, hint }) {
     const { key, secret, firstRun } = loadSecrets(options.data);
     const code = await serve(
       { data, sandboxesMax, key, secret },
-      (bindings) => startWorker({ host, port, data }, bindings),
+      (bindings) => prepareWorker({ host, port, data }, bindings),
       (url) => {
         process.stdout.write(`ready on ${url}\n`);
         const text = hint(firstCommand(url, options.data), { firstRun });
@@ -61,24 +62,25 @@ export async function runServer(command, startWorker, { dataFolder, hint }) {
 /**
  * Resolves with the exit code.
  * @param {{ data: string, sandboxesMax: number, key: string, secret: string }} settings
- * @param {(bindings: Record<string, string>) => Promise<WorkerProcess>} startWorker
+ * @param {(bindings: Record<string, string>) => WorkerProcess} prepareWorker
  * @param {(url: string) => void} ready
  */
-async function serve({ data, sandboxesMax, key, secret }, startWorker, ready) {
+async function serve({ data, sandboxesMax, key, secret }, prepareWorker, ready) {
   const endRequested = waitForEndRequest();
+  const serverEnds = new AbortController();
   const engine = new Engine(data, sandboxesMax);
   /** @type {WorkerProcess | undefined} */
   let worker;
   const recordProcesses = () =>
     writeProcessRecord(data, [
       { name: "the engine", pid: engine.child?.pid ?? -1 },
-      { name: worker?.child.name ?? "", pid: worker?.child.pid ?? -1 },
+      { name: worker?.title ?? "", pid: worker?.child?.pid ?? -1 },
     ]);
   try {
     const start = async () => {
       await engine.start();
       recordProcesses();
-      worker = await startWorker({
+      worker = prepareWorker({
         BERTH_API_KEYS: apiKeys(key),
         BERTH_SECRET: secret,
         BERTH_ORIGINS: process.env.BERTH_ORIGINS ?? "",
@@ -86,6 +88,7 @@ async function serve({ data, sandboxesMax, key, secret }, startWorker, ready) {
         BERTH_ENGINE_URL: engine.url,
         BERTH_ENGINE_SECRET: engine.secret,
       });
+      await worker.start();
       recordProcesses();
       await worker.waitUntilReady();
       return worker;
@@ -93,21 +96,18 @@ async function serve({ data, sandboxesMax, key, secret }, startWorker, ready) {
     const serving = await Promise.race([start(), endRequested]);
     if (serving === "requested") return 0;
     ready(serving.url);
-    const { child } = serving;
+    const restart = { serverEnds: serverEnds.signal, onRestart: recordProcesses };
+    // Objects, sandboxes and commands live on while either of the two is restarted.
     const why = await Promise.race([
       endRequested,
-      child.ended.then(
-        ({ code, signal }) => `${child.name} ended (${signal ?? code}). See ${child.log.path}.`,
-      ),
-      engine
-        .restartUntilGivenUp(recordProcesses)
-        .then(() => `The engine keeps ending. See ${engine.child?.log.path}.`),
+      keepRunning(serving, restart),
+      keepRunning(engine, restart),
     ]);
     if (why === "requested") return 0;
-    // Only an unexpected end is reported.
-    printStatus(why);
+    if (why !== undefined) printStatus(why);
     return 1;
   } finally {
+    serverEnds.abort();
     // The caller ends before its callee.
     await worker?.end();
     await engine.end();

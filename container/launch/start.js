@@ -1,8 +1,8 @@
 /** `npm start`: Berth on one machine, served by workerd with its objects on local disk. */
 import { runServer } from "./serve.js";
-import { startWorkerd } from "./worker-process.js";
+import { prepareWorkerd } from "./worker-process.js";
 
-await runServer("npm start", startWorkerd, {
+await runServer("npm start", prepareWorkerd, {
   dataFolder: "",
   hint: (command, { firstRun }) => (firstRun ? `Try it:\n${command}` : undefined),
 });

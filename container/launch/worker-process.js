@@ -18,16 +18,50 @@ const wranglerLimits = { listenMs: 60_000, endMs: 5_000 };
 
 /** @typedef {{ host: string, port: number, data: string }} WorkerOptions */
 
+/**
+ * @typedef {object} WorkerProgram
+ * @property {string} name
+ * @property {(port: number) => Child} spawn
+ * @property {(child: Child) => import("node:stream").Readable | null} listenStream  reports where the program listens
+ * @property {(line: string) => string | undefined} urlIn  reads a line of that stream
+ * @property {{ listenMs: number, endMs: number }} limits
+ */
+
 export class WorkerProcess {
+  /** @type {Child | undefined} */
+  child;
+  url = "";
+  #program;
+  #port;
+
   /**
-   * @param {Child} child
-   * @param {string} url
-   * @param {number} endTimeoutMs
+   * @param {WorkerProgram} program
+   * @param {number} port  0 for any; a restarted process uses the port of the first one
    */
-  constructor(child, url, endTimeoutMs) {
+  constructor(program, port) {
+    this.#program = program;
+    this.#port = port;
+  }
+
+  get title() {
+    return this.#program.name;
+  }
+
+  /** Starts the process and returns once it listens. */
+  async start() {
+    const { name, spawn, listenStream, urlIn, limits } = this.#program;
+    const child = spawn(this.#port);
     this.child = child;
+    child.logOutput();
+    const url = await child.firstLine(listenStream(child), urlIn, limits.listenMs);
+    if (url === undefined) {
+      child.kill();
+      throw new UserError(
+        `${name} did not start. The last line of ${child.log.path}: ${child.log.tail(1)}`,
+      );
+    }
     this.url = url;
-    this.endTimeoutMs = endTimeoutMs;
+    this.#port = Number(new URL(url).port || 80);
   }
 
   /** Waits until the Worker responds. Fails at once if one of its variables is invalid. */
@@ -51,12 +85,13 @@ export class WorkerProcess {
       await sleep(pollMs);
     }
     throw new UserError(
-      `Berth does not respond at ${url.href} (${last}). See ${this.child.log.path}.`,
+      `Berth does not respond at ${url.href} (${last}). See ${this.child?.log.path}.`,
     );
   }
 
-  end() {
-    return this.child.end(() => this.child.process.kill("SIGTERM"), this.endTimeoutMs);
+  async end() {
+    const { child } = this;
+    await child?.end(() => child.process.kill("SIGTERM"), this.#program.limits.endMs);
   }
 }
 
@@ -75,87 +110,87 @@ function configurationErrorIn(body) {
 }
 
 /**
- * Starts workerd and returns once it listens.
  * @param {WorkerOptions} options
  * @param {Record<string, string>} bindings  the values of its text bindings
  */
-export async function startWorkerd({ host, port, data }, bindings) {
-  // A copy, so that a build does not change what a running server serves.
+export function prepareWorkerd({ host, port, data }, bindings) {
+  // A copy, so that a build does not change what a running server serves, and a restart serves the same.
   copyFileSync(paths.worker, join(data, "worker.js"));
   const config = join(data, "workerd.capnp");
   writeFileSync(config, workerdConfig({ host, port }));
-  const child = new Child("workerd", data, {
-    // The kernel ends it together with the launcher, even if that is killed.
-    program: "setpriv",
-    args: [
-      ...["--pdeathsig", "KILL", "--", tools.workerd, "serve", config],
-      ...["--directory-path", `objects=${join(data, "objects")}`, "--control-fd", "3"],
-    ],
-    env: { ...bindings, TZ: "UTC" },
-    control: true,
-  });
-  child.logOutput();
-  const control = /** @type {import("node:stream").Readable} */ (child.process.stdio[3]);
-  const listeningPort = await child.firstLine(control, workerdPortIn, workerdLimits.listenMs);
-  if (listeningPort === undefined) {
-    child.kill();
-    throw new UserError(
-      `workerd did not start. The last line of ${child.log.path}: ${child.log.tail(1)}`,
-    );
-  }
-  const url = `http://${formatAddress(host, listeningPort)}`;
-  return new WorkerProcess(child, url, workerdLimits.endMs);
-}
-
-/** @param {string} line  a message on workerd's control descriptor */
-function workerdPortIn(line) {
-  const message = JSON.parse(line);
-  return message.event === "listen" && message.socket === "http" ? message.port : undefined;
+  return new WorkerProcess(
+    {
+      name: "workerd",
+      limits: workerdLimits,
+      listenStream: (child) =>
+        /** @type {import("node:stream").Readable} */ (child.process.stdio[3]),
+      urlIn: (line) => {
+        const message = JSON.parse(line);
+        if (message.event !== "listen" || message.socket !== "http") return;
+        return `http://${formatAddress(host, message.port)}`;
+      },
+      spawn: (listenPort) =>
+        new Child("workerd", data, {
+          // The kernel ends it together with the launcher, even if that is killed.
+          program: "setpriv",
+          args: [
+            ...["--pdeathsig", "KILL", "--", tools.workerd, "serve", config],
+            ...["--socket-addr", `http=${formatAddress(host, listenPort)}`],
+            ...["--directory-path", `objects=${join(data, "objects")}`, "--control-fd", "3"],
+          ],
+          env: { ...bindings, TZ: "UTC" },
+          control: true,
+        }),
+    },
+    port,
+  );
 }
 
 /**
- * Starts `wrangler dev` and returns once it listens. Its output is shown in the terminal.
+ * Prepares `wrangler dev`, whose output is shown in the terminal.
  * @param {WorkerOptions} options
  * @param {Record<string, string>} bindings
  */
-export async function startWranglerDev({ host, port, data }, bindings) {
+export function prepareWranglerDev({ host, port, data }, bindings) {
   // Not passed as `--var`, because every user of the machine can read arguments.
   const secrets = join(data, "bindings.env");
   const lines = Object.entries(bindings).map(([name, value]) => `${name}="${value}"\n`);
   writeFileSync(secrets, lines.join(""), { mode: 0o600 });
-  const child = new Child("wrangler", data, {
-    program: "setpriv",
-    args: [
-      ...["--pdeathsig", "TERM", "--", tools.node, tools.wrangler, "dev"],
-      ...["--ip", host, "--port", String(port), "--inspector-port", "0"],
-      ...["--env-file", secrets, "--persist-to", join(data, "objects")],
-      // The embedded engine runs the sandboxes, so no Docker is needed.
-      ...["--enable-containers=false", "--show-interactive-dev-session=false"],
-    ],
-    cwd: root,
-    env: {
-      PATH: process.env.PATH ?? "",
-      HOME: process.env.HOME ?? "/",
-      WRANGLER_SEND_METRICS: "false",
-      WRANGLER_HIDE_BANNER: "true",
-      WRANGLER_LOG_PATH: join(data, "logs"),
-      // Skips a lookup at the vendor that a local server does not need.
-      CLOUDFLARE_CF_FETCH_ENABLED: "false",
-      NO_COLOR: "1",
+  /** @param {number} listenPort */
+  const spawn = (listenPort) => {
+    const child = new Child("wrangler", data, {
+      program: "setpriv",
+      args: [
+        ...["--pdeathsig", "TERM", "--", tools.node, tools.wrangler, "dev"],
+        ...["--ip", host, "--port", String(listenPort), "--inspector-port", "0"],
+        ...["--env-file", secrets, "--persist-to", join(data, "objects")],
+        // The embedded engine runs the sandboxes, so no Docker is needed.
+        ...["--enable-containers=false", "--show-interactive-dev-session=false"],
+      ],
+      cwd: root,
+      env: {
+        PATH: process.env.PATH ?? "",
+        HOME: process.env.HOME ?? "/",
+        WRANGLER_SEND_METRICS: "false",
+        WRANGLER_HIDE_BANNER: "true",
+        WRANGLER_LOG_PATH: join(data, "logs"),
+        // Skips a lookup at the vendor that a local server does not need.
+        CLOUDFLARE_CF_FETCH_ENABLED: "false",
+        NO_COLOR: "1",
+      },
+    });
+    child.process.stdout?.on("data", (chunk) => process.stderr.write(chunk));
+    child.process.stderr?.on("data", (chunk) => process.stderr.write(chunk));
+    // wrangler runs in processes of its own below this one; after a kill they would keep the port.
+    child.ended.then(() => child.kill());
+    return child;
+  };
+  return new WorkerProcess(
+    {
+      ...{ name: "wrangler", limits: wranglerLimits, spawn },
+      listenStream: (child) => child.process.stdout,
+      urlIn: (line) => /Ready on (http:\/\/\S+)/.exec(line)?.[1],
     },
-  });
-  child.logOutput();
-  child.process.stdout?.on("data", (chunk) => process.stderr.write(chunk));
-  child.process.stderr?.on("data", (chunk) => process.stderr.write(chunk));
-  const url = await child.firstLine(child.process.stdout, wranglerUrlIn, wranglerLimits.listenMs);
-  if (url === undefined) {
-    child.kill();
-    throw new UserError(`wrangler dev did not start. See ${child.log.path}.`);
-  }
-  return new WorkerProcess(child, url, wranglerLimits.endMs);
-}
-
-/** @param {string} line */
-function wranglerUrlIn(line) {
-  return /Ready on (http:\/\/\S+)/.exec(line)?.[1];
+    port,
+  );
 }

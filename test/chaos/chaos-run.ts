@@ -119,5 +119,8 @@ async function readFinalState(
   if (target.broken !== undefined) {
     finalState.unsettled.push(`the server did not start again: ${target.broken}`);
   }
+  finalState.unsettled.push(
+    ...target.unexpectedEnds.map((line) => `the server ended by itself: ${line}`),
+  );
   return { ...finalState, leftovers: await target.end() };
 }

@@ -19,6 +19,9 @@ const loggedCharsMax = 2_000;
 const startTries = 20;
 const restartPauseMs = 1_000;
 
+/** The promised end after more kills of one part than are survived within a minute. */
+const endsTooOften = /^berth: .* keeps ending\. /m;
+
 export class ServerUnderTest {
   readonly relay: Relay;
   readonly data: string;
@@ -27,9 +30,13 @@ export class ServerUnderTest {
   readonly #folder: string;
   #server: Server | undefined;
   #isEnding = false;
+  /** Whether a fault has killed what the server cannot live without. */
+  #isEndExpected = false;
   #serving: Promise<void> = Promise.resolve();
   /** Why it could not be restarted. */
   broken: string | undefined;
+  /** Ends of the server that no fault explains. */
+  readonly unexpectedEnds: string[] = [];
   starts = 0;
 
   static async open(): Promise<ServerUnderTest> {
@@ -64,6 +71,11 @@ export class ServerUnderTest {
   /** All processes of the running server. */
   processes(): ProcessInfo[] {
     return this.#server?.processes() ?? [];
+  }
+
+  /** Called by faults that kill the launcher; the server survives the death of any other part. */
+  expectEnd(): void {
+    this.#isEndExpected = true;
   }
 
   /** The log lines that contain the text; lines may be missing after a full disk. */
@@ -118,9 +130,12 @@ export class ServerUnderTest {
   async #keepServing(first: Server): Promise<void> {
     for (let server = first; ; ) {
       const tree = server.processes();
-      await server.launched.ended;
+      const { stderr } = await server.launched.ended;
       this.relay.setServer(undefined);
       if (this.#isEnding) return;
+      if (!this.#isEndExpected && !endsTooOften.test(stderr))
+        this.unexpectedEnds.push(stderr.trimEnd().split("\n").at(-1) ?? "");
+      this.#isEndExpected = false;
       const next = await this.#restart(tree);
       if (next === undefined) return;
       server = next;

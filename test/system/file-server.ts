@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { afterAll, expect } from "vitest";
 import { until } from "../until.ts";
 import { alive, type ProcessInfo, processesNaming } from "./processes.ts";
-import { type Server, type StartOptions, startServer } from "./server.ts";
+import { type RecordedProcess, type Server, type StartOptions, startServer } from "./server.ts";
 
 /** A server for all tests of a file. Call it where the file begins. */
 export async function startFileServer(options: StartOptions = {}): Promise<Server> {
@@ -42,14 +42,14 @@ export class Restarts {
     return this.#running;
   }
 
-  /** kill -9. Waits for the engine that the server starts in its place, or else starts the next server. */
+  /** kill -9. Waits for the process that the server starts in its place, or starts the next server. */
   async kill(server: Server, victim: Victim): Promise<Server> {
-    if (victim === "engine") {
-      await replaceEngine(server);
+    if (victim !== "server") {
+      await (victim === "engine" ? replaceEngine : replaceWorkerd)(server);
       return server;
     }
     const tree = server.processes();
-    killParts(server, victim);
+    killServer(server);
     await server.ended();
     const next = await this.start();
     expect(alive(tree)).toEqual([]);
@@ -65,13 +65,23 @@ export class Restarts {
   }
 }
 
-/** kill -9 of workerd, or of all parts of the server. */
-export function killParts(
-  { launcher, workerd, engine }: Server,
-  victim: "server" | "workerd",
-): void {
-  const parts = victim === "workerd" ? [workerd] : [launcher, workerd, engine];
-  for (const { pid } of parts) process.kill(pid, "SIGKILL");
+/** kill -9 of all parts of the server. */
+export function killServer({ launcher, workerd, engine }: Server): void {
+  for (const { pid } of [launcher, workerd, engine]) process.kill(pid, "SIGKILL");
+}
+
+/** kill -9 of workerd; the server starts another, which serves at the same address. */
+export async function replaceWorkerd(server: Server): Promise<void> {
+  const { pid } = server.workerd;
+  process.kill(pid, "SIGKILL");
+  const isAnother = (recorded: RecordedProcess) =>
+    recorded.name === "workerd" && recorded.pid !== pid;
+  await until("workerd is another one", () => server.processRecord().some(isAnother));
+  await until("it serves", async () => {
+    const response = await fetch(`${server.url}/health`).catch(() => undefined);
+    await response?.body?.cancel();
+    return response?.status === 200;
+  });
 }
 
 /** kill -9 of the engine; the server starts another. */

@@ -96,6 +96,8 @@ export type ServerAddress = {
   pid: number;
 };
 
+export type RecordedProcess = { name: string; pid: number };
+
 /** Calls to a server that runs, and a view of its processes. */
 export class RunningServer {
   readonly url: string;
@@ -158,6 +160,12 @@ export class RunningServer {
       .map(String)
       .filter((name) => name.endsWith(".sqlite"))
       .sort();
+  }
+
+  /** What the launcher has recorded for the next start; `npm run dev` does so in `dev`. */
+  processRecord(folder = ""): RecordedProcess[] {
+    const record = readFileSync(join(this.data, folder, "processes.json"), "utf8");
+    return (JSON.parse(record) as { processes: RecordedProcess[] }).processes;
   }
 
   /** The process whose arguments contain the text, e.g. `workerd serve`. */

@@ -33,11 +33,18 @@ const killPart =
 
 export const killEngine = killPart("engine");
 export const killWorkerd = killPart("workerd");
-export const killLauncher = killPart("launcher");
+
+export const killLauncher: Fault = async (context) => {
+  const name = await killPart("launcher")(context);
+  if (name !== undefined) context.target.expectEnd();
+  return name;
+};
 
 export const killAll: Fault = async ({ target }) => {
   const parts = (["launcher", "workerd", "engine"] as const).map((part) => processOf(target, part));
-  return parts.filter(kill).length === parts.length ? "kill all" : undefined;
+  const killed = parts.filter(kill);
+  if (killed[0] === parts[0]) target.expectEnd();
+  return killed.length === parts.length ? "kill all" : undefined;
 };
 
 function kill(seen: ProcessInfo | undefined): boolean {

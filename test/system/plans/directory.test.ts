@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { until } from "../../until.ts";
-import { killParts, killRounds, Restarts } from "../file-server.ts";
+import { killRounds, killServer, Restarts } from "../file-server.ts";
 import type { Server } from "../server.ts";
 
 const callers = 50;
@@ -98,7 +98,7 @@ describe("find or create under kill -9", () => {
     const first = await alarmServers.start();
     const call = { maxLifetimeMs: lifetimeMs, waitMs: 20_000 };
     const { body } = await first.call("POST", "/v1/sandboxes", call);
-    killParts(first, "server");
+    killServer(first);
     await first.ended();
     const deadline = Date.parse(String(body.createdAt)) + lifetimeMs;
     await until("its deadline has passed while nothing runs", () => Date.now() > deadline);

@@ -4,7 +4,7 @@ import { until } from "../../until.ts";
 import { processesNaming } from "../processes.ts";
 import { startServer } from "../server.ts";
 
-it("[O16] npm run dev runs a command with the key of npm start, and leaves nothing behind", {
+it("[O16] npm run dev runs a command with the key of npm start, restarts wrangler and leaves nothing behind", {
   timeout: 300_000,
 }, async () => {
   const data = newFolder("dev");
@@ -14,6 +14,15 @@ it("[O16] npm run dev runs a command with the key of npm start, and leaves nothi
   const commands = server.processes().map(({ command }) => command);
   expect(commands.join("\n")).toContain("wrangler");
   expect(commands.join("\n")).not.toContain(server.key);
+
+  const recorded = () => server.processRecord("dev").find(({ name }) => name === "wrangler");
+  const { pid } = recorded() ?? {};
+  process.kill(pid ?? 0, "SIGKILL");
+  await until("wrangler is another one", () => ![pid, undefined].includes(recorded()?.pid));
+  expect((await server.exec(id, "echo again")).body).toMatchObject({ stdout: "again\n" });
+  expect(server.launched.output.stderr).toContain(
+    "berth: wrangler ended (SIGKILL). Restarting it.",
+  );
   expect(await server.stop()).toMatchObject({ code: 0 });
   await until("nothing is left", () => processesNaming(data).length === 0);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { until } from "../../until.ts";
-import { expectNothingLeft, killParts } from "../file-server.ts";
+import { expectNothingLeft, killServer } from "../file-server.ts";
 import { alive, type ProcessInfo } from "../processes.ts";
 import { type Server, startServer } from "../server.ts";
 
@@ -85,17 +85,8 @@ describe("the end of npm start", () => {
 
   it("[O8] kill -9 of launcher, workerd and engine at once leaves nothing after the next start", async () => {
     const { server, tree, id } = await busyServer();
-    killParts(server, "server");
+    killServer(server);
     await server.ended();
     await expectNextServes(server, tree, id);
-  });
-
-  it("[O9] when workerd is killed, the rest ends too: one line says so, exit code 1", async () => {
-    const { server, tree } = await busyServer();
-    process.kill(server.workerd.pid, "SIGKILL");
-    const { code, stderr } = await server.ended();
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^berth: workerd ended \(SIGKILL\)\. See .*workerd\.log\.$/m);
-    await nothingIsLeft(server, tree);
   });
 });
