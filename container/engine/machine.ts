@@ -1,6 +1,10 @@
 /** Probes once, at the engine's start, what this machine offers (user, cgroups, network) and phrases what it lacks. */
 import type { Isolation } from "../../src/protocol/health.ts";
-import { type CgroupControllers, findCgroupControllers } from "./cgroups/controllers.ts";
+import {
+  type CgroupControllers,
+  countsTcpMemory,
+  findCgroupControllers,
+} from "./cgroups/controllers.ts";
 import { chooseNetwork, type NetworkChoice } from "./network/network.ts";
 import { isProgram } from "./run.ts";
 import type { Settings } from "./settings.ts";
@@ -35,11 +39,11 @@ export async function probeMachine(settings: Settings, instance: string): Promis
     cgroups,
     network,
     isolation,
-    missing: [...network.missing, ...missingFeatures(isolation)],
+    missing: [...network.missing, ...missingFeatures(isolation, cgroups)],
   };
 }
 
-function missingFeatures(isolation: Isolation): string[] {
+function missingFeatures(isolation: Isolation, cgroups: CgroupControllers): string[] {
   const remedy = "Run Berth as root on a machine with writable cgroups to change that";
   const lines: [boolean, string][] = [
     [
@@ -47,6 +51,14 @@ function missingFeatures(isolation: Isolation): string[] {
       "Commands share one user with their agent, because Berth is not root. Run it as root for a separate user.",
     ],
     [isolation.memoryLimit, `Memory of a sandbox is not limited. ${remedy}.`],
+    [
+      !isolation.memoryLimit || countsTcpMemory(cgroups),
+      "The kernel's memory for the TCP connections of a sandbox is not limited. Boot with cgroup version 2 to change that.",
+    ],
+    [
+      cgroups.cpu !== undefined,
+      `A sandbox with many processes takes processor time from the others. ${remedy}.`,
+    ],
     [isolation.processLimit, `The number of processes of a sandbox is not limited. ${remedy}.`],
     [
       isolation.diskLimit,

@@ -1,4 +1,4 @@
-/** The cgroup move that changes nothing, made before the moves of a starting agent. */
+/** The cgroup move that changes nothing, made before the moves of a starting agent, and the weight of all sandboxes. */
 import { mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import {
 } from "../../container/engine/cgroups/controllers.ts";
 import { until } from "../until.ts";
 
-const none = { unified: undefined, memory: undefined, processes: undefined };
+const none = { unified: undefined, memory: undefined, processes: undefined, cpu: undefined };
 
 describe("the warm-up move between cgroups", () => {
   it("[R43] moves the engine into the group that it is already in", async () => {
@@ -42,5 +42,17 @@ describe("the warm-up move between cgroups", () => {
     await new Promise((resolve) => setTimeout(resolve, 50));
     process.off("uncaughtException", onException);
     expect(thrown).toEqual([]);
+  });
+});
+
+describe("the controllers of an engine", () => {
+  it("[R45] gives all sandboxes together half of the usual weight for the processor", () => {
+    const found = findCgroupControllers("test-of-weights");
+    const { cpu } = found;
+    const [file, half] = cpu?.version === 2 ? ["cpu.weight", 50] : ["cpu.shares", 512];
+    const weight = cpu === undefined ? undefined : readFileSync(`${cpu.folder}/${file}`, "utf8");
+    for (const own of engineFolders(found)) rmdirSync(own);
+    if (cpu === undefined) console.warn("SKIPPED weights: this user cannot write to a cpu cgroup");
+    else expect(Number(weight)).toBe(half);
   });
 });

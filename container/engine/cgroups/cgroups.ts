@@ -10,7 +10,12 @@ import {
 import { log, messageOf } from "../log.ts";
 import { identifyAll, type ProcessIdentity } from "../processes.ts";
 import type { Bounds } from "../sandbox/bounds.ts";
-import { type CgroupControllers, engineFolders } from "./controllers.ts";
+import {
+  type CgroupControllers,
+  countsTcpMemory,
+  engineFolders,
+  tcpLimitFile,
+} from "./controllers.ts";
 
 export type SandboxGroups = {
   join: string[];
@@ -18,6 +23,9 @@ export type SandboxGroups = {
   commands: string | undefined;
   all: string[];
 };
+
+/** A machine has a bound of its own for TCP, beyond which every connection of it stalls; one sandbox must not meet it. */
+const tcpMemoryShare = 1 / 8;
 
 export function makeGroups(
   controllers: CgroupControllers,
@@ -30,6 +38,10 @@ export function makeGroups(
   if (memory !== undefined) {
     const file = memory.version === 2 ? "memory.max" : "memory.limit_in_bytes";
     writeFileSync(`${memory.folder}/${id}/${file}`, String(limits.memoryBytes));
+    if (memory.version === 1 && countsTcpMemory(controllers)) {
+      const bytes = Math.floor(limits.memoryBytes * tcpMemoryShare);
+      writeFileSync(`${memory.folder}/${id}/${tcpLimitFile}`, String(bytes));
+    }
   }
   if (processes !== undefined) {
     writeFileSync(`${processes.folder}/${id}/pids.max`, String(limits.processes));

@@ -13,6 +13,7 @@ export type CgroupControllers = {
   unified: string | undefined;
   memory: Controller | undefined;
   processes: Controller | undefined;
+  cpu: Controller | undefined;
   /** The group of the engine's own process in one of these folders. */
   engineGroup: string | undefined;
 };
@@ -21,7 +22,10 @@ export type CgroupControllers = {
 export function findCgroupControllers(instance: string): CgroupControllers {
   // Without root the folders belong to other users, and a delegated folder would end with its login session.
   if (process.getuid?.() !== 0) {
-    return { unified: undefined, memory: undefined, processes: undefined, engineGroup: undefined };
+    return {
+      ...{ unified: undefined, memory: undefined, processes: undefined, cpu: undefined },
+      engineGroup: undefined,
+    };
   }
   const mounts = readCgroupMounts();
   const name = `berth-${instance}`;
@@ -34,15 +38,42 @@ export function findCgroupControllers(instance: string): CgroupControllers {
     const folder = group === undefined ? undefined : makeFolder(group, name);
     return folder === undefined ? undefined : { folder, version: 1 };
   };
+  const cpu = find("cpu");
+  if (cpu !== undefined) giveWayToOthers(cpu);
   return {
     unified,
     memory: find("memory"),
     processes: find("pids"),
-    engineGroup: [unifiedHierarchy, "memory", "pids"]
+    cpu,
+    engineGroup: [unifiedHierarchy, "memory", "pids", "cpu"]
       .map((controller) => ownGroupIn(mounts, controller))
       .find((group) => group !== undefined),
   };
 }
+
+/**
+ * Gives all sandboxes together half of the usual weight, which the engine and workerd have: they come first where
+ * they want the same processor. Each sandbox below keeps the kernel's default, so that all weigh the same.
+ */
+function giveWayToOthers({ folder, version }: Controller): void {
+  const [file, weight] = version === 2 ? ["cpu.weight", 50] : ["cpu.shares", 512];
+  try {
+    writeFileSync(`${folder}/${file}`, String(weight));
+  } catch (error) {
+    log("cpu_weight_unavailable", { folder, why: messageOf(error) });
+  }
+}
+
+/**
+ * The kernel's memory for TCP is counted to a sandbox: with all other memory by version 2, and by a limit of its own,
+ * which few kernels are built without, by version 1.
+ */
+export function countsTcpMemory({ memory }: CgroupControllers): boolean {
+  if (memory === undefined) return false;
+  return memory.version === 2 || existsSync(`${memory.folder}/${tcpLimitFile}`);
+}
+
+export const tcpLimitFile = "memory.kmem.tcp.limit_in_bytes";
 
 /**
  * Moves the engine's process to its own group, which changes nothing. After a pause the kernel's first move between
@@ -56,8 +87,8 @@ export function warmUpCgroupMoves({ engineGroup }: CgroupControllers): void {
 }
 
 /** The engine's folder in each hierarchy in use; all have the same name. */
-export function engineFolders({ unified, memory, processes }: CgroupControllers): string[] {
-  const all = [unified, memory?.folder, processes?.folder];
+export function engineFolders({ unified, memory, processes, cpu }: CgroupControllers): string[] {
+  const all = [unified, memory?.folder, processes?.folder, cpu?.folder];
   return [...new Set(all.filter((it) => it !== undefined))];
 }
 
@@ -116,8 +147,8 @@ function unifiedFolder(mounts: CgroupMount[], name: string): string | undefined 
 }
 
 function enableControllers(folder: string): string[] {
-  const available = readWords(`${folder}/cgroup.controllers`).filter(
-    (it) => it === "memory" || it === "pids",
+  const available = readWords(`${folder}/cgroup.controllers`).filter((it) =>
+    ["memory", "pids", "cpu"].includes(it),
   );
   return available.filter((controller) => {
     try {
