@@ -14,12 +14,33 @@ export const limits = {
   bodyBytesMax: 4 * MiB,
   /** Members of one object or list in a body: twice the most arguments that a call may have. */
   bodyMembersMax: 8192,
+  /** Members of all objects and lists of a body: reading them may not hold up other calls. */
+  bodyMembersTotalMax: 32_768,
   /** A body must have arrived completely by then; otherwise the call is refused with `body_timeout`. */
   bodyReadMs: 30 * second,
   /** The body of a refused call is read this far, so that its sender gets to read the refusal; beyond, the connection is cut. */
   refusedBodyBytesMax: 256 * MiB,
   /** A request id that a caller chose; it appears in logs. */
   requestIdBytesMax: 64,
+  /** The address and the headers of a request that is passed on to an agent, whose server reads 16 KiB with Berth's own. */
+  passedHeadBytesMax: 15 * KiB,
+  /** Its headers: that server counts to 198, and the platform adds some. */
+  passedHeadersMax: 128,
+
+  // All calls of one machine together
+  /** Calls on their way to an object or back at once; more make workerd answer some of them seconds late. */
+  admittedCallsMax: 16,
+  /** A call counts this long on its way there; after that it waits for a command or a lease, and keeps nobody out. */
+  admittedCallMs: 20,
+  /** Bodies that are read or held, of all callers and of one tenant: each costs workerd several times its size. */
+  admittedBodyBytesMax: 32 * MiB,
+  admittedTenantBytesMax: 8 * MiB,
+  /** A body counts this long after it has arrived: then the agent has it. */
+  admittedBodyMs: 2 * second,
+  /** Calls that wait for their turn, of all callers and of one tenant, and for how long. */
+  admissionWaitersMax: 16_384,
+  admissionTenantWaitersMax: 4096,
+  admissionWaitMs: 8 * second,
 
   // Commands
   /** Linux refuses one argument of 128 KiB and more (MAX_ARG_STRLEN counts the final NUL). */
@@ -292,8 +313,8 @@ export const limits = {
   scopeCharsMax: 512,
   /** One page of a list of sandboxes. */
   sandboxesPageMax: 1000,
-  /** The rows of one page together: a response between objects carries 32 MiB, and a character may take two bytes. */
-  sandboxesPageBytesMax: 8 * MiB,
+  /** The rows of one page together: each caller that does not read its response keeps a multiple of it in memory. */
+  sandboxesPageBytesMax: MiB,
   /** Filters by metadata in one list. */
   metadataFiltersMax: 8,
   /** A call that changes what lists show waits this long for the Directory. */
@@ -364,6 +385,8 @@ export const limits = {
   portTokenChars: 26,
   /** Until a server in the sandbox begins its response. */
   portHeadersMs: 60 * second,
+  /** Headers of its response, in bytes: browsers and proxies take far less. */
+  portResponseHeaderBytesMax: 64 * KiB,
 
   // Tokens, tickets and sockets
   /** Lifetime of a token: default, minimum, maximum. */

@@ -6,6 +6,7 @@ import { limits } from "../protocol/limits.ts";
 import type { Caller } from "../protocol/rights.ts";
 import { type VerbName, type VerbRow, verbs } from "../protocol/verbs.ts";
 import { drainBody } from "../runtime/bodies.ts";
+import { admitted } from "./admission.ts";
 import { authenticate, requireRights } from "./auth/auth.ts";
 import { readNothing } from "./http/body.ts";
 import type { ApiContext, ApiEnv, Handler } from "./http/context.ts";
@@ -17,7 +18,6 @@ import { checkQuery } from "./http/query.ts";
 import { connectTicket } from "./http/socket.ts";
 import { verbHandler } from "./http/verb-handler.ts";
 import * as ports from "./ports/port-traffic.ts";
-import { forwardPortRequest, portRequestOf } from "./ports/port-traffic.ts";
 import { create } from "./special/create.ts";
 import * as events from "./special/events.ts";
 import * as files from "./special/files.ts";
@@ -90,9 +90,9 @@ export function createApp(caller?: Caller) {
     if (c.res.webSocket === null) setRequestId(c as ApiContext);
   });
   app.use(async (c, next) => {
-    const request = portRequestOf(c.req.raw);
+    const request = ports.portRequestOf(c.req.raw);
     if (request === undefined) return next();
-    c.res = await forwardPortRequest(c.env, c.req.raw, request, c.get("requestId"));
+    c.res = await ports.forwardPortRequest(c.env, c.req.raw, request, c.get("requestId"));
   });
   app.use(allowOrigins);
   app.get("/", page);
@@ -103,8 +103,10 @@ export function createApp(caller?: Caller) {
     app.on(row.method, row.path, async (c) => {
       authorize(c as ApiContext, row, caller);
       if (c.req.url.includes("?")) checkQuery(name, new URL(c.req.url).search);
-      if (row.body === undefined && row.method !== "GET") await readNothing(c.req.raw);
-      return handler(c as ApiContext);
+      return admitted(c as ApiContext, row, async () => {
+        if (row.body === undefined && row.method !== "GET") await readNothing(c.req.raw);
+        return handler(c as ApiContext);
+      });
     });
   }
   app.use("/v1/*", async (c, next) => {

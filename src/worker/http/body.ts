@@ -3,6 +3,7 @@ import { z } from "zod";
 import { BerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { VerbRow } from "../../protocol/verbs/row.ts";
+import { bodyIsRead } from "../admission.ts";
 import { invalidField, validate } from "./validate.ts";
 
 export async function readBody<Schema extends z.ZodType>(
@@ -79,6 +80,7 @@ async function readWhole(request: Request, bytesMax: number): Promise<Uint8Array
       facts: { field: "body" },
     });
   });
+  bodyIsRead(request);
   if (buffer.byteLength > bytesMax) throw tooLarge(bytesMax);
   return new Uint8Array(buffer);
 }
@@ -143,6 +145,7 @@ async function readChunks(
 }
 
 function parseJson(text: string): unknown {
+  boundAllMembers(text);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -158,6 +161,36 @@ function parseJson(text: string): unknown {
     throw invalidField("__proto__", "this name cannot be used");
   }
   return value;
+}
+
+/**
+ * Counts commas and brackets outside of texts before the body is parsed: parsing and checking millions of members takes
+ * seconds, in which the thread serves nobody else.
+ */
+function boundAllMembers(text: string): void {
+  const max = limits.bodyMembersTotalMax;
+  if (text.length <= max) return;
+  let members = 0;
+  for (let index = 0; index < text.length; index += 1) {
+    switch (text.charCodeAt(index)) {
+      case 0x22: // "
+        index = endOfText(text, index);
+        break;
+      case 0x2c: // ,
+      case 0x5b: // [
+      case 0x7b: // {
+        members += 1;
+        if (members > max) throw invalidField("body", `must have at most ${max} members in all`);
+    }
+  }
+}
+
+/** The closing quote of a text in JSON. */
+function endOfText(text: string, start: number): number {
+  let index = start + 1;
+  while (index < text.length && text.charCodeAt(index) !== 0x22)
+    index += text[index] === "\\" ? 2 : 1;
+  return index;
 }
 
 /** A schema passes the list of all issues as arguments, and too many of them overflow the stack. */

@@ -49,12 +49,13 @@ async function create(size: string, engineUrl?: string) {
       }),
     },
   } as unknown as Env;
+  const context = { waitUntil: () => {}, passThroughOnException: () => {} } as never;
   const request = new Request("http://berth.test/v1/sandboxes", {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
     body: JSON.stringify({ size, start: false }),
   });
-  const answer = await createApp().fetch(request, env);
+  const answer = await createApp().fetch(request, env, context);
   const { error } = (await answer.json()) as { error?: { code: string; field: string } };
   return { status: answer.status, code: error?.code, field: error?.field, directoryCalls };
 }
