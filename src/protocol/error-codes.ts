@@ -62,6 +62,11 @@ export const errors = {
   queue_full: passing(429, "The queue for the lease is full."),
   sandbox_destroyed: row(410, "The sandbox was destroyed; its id is never used again."),
   too_large: row(413, "The body is larger than the limit."),
+  url_too_long: row(414, "The address is longer than can be passed on to the sandbox."),
+  headers_too_large: row(
+    431,
+    "The headers are more, or longer, than can be passed on to the sandbox.",
+  ),
   unsupported_type: row(415, "The content type or encoding of the body is not supported."),
   too_many: passing(429, "A limit on concurrent calls or objects is reached."),
   internal: row(500, "Internal error. Search the log for the request id."),

@@ -1,6 +1,7 @@
 /** Sends the calls of one object to its agent, and checks the incarnation of each response. */
 import { agentHeaders, agentProtocol, agentProtocolMin } from "../protocol/internal/agent.ts";
 import { limits } from "../protocol/limits.ts";
+import { checkRequestHead } from "./request-head.ts";
 import type { AgentAddress, ContainerRuntime } from "./runtime.ts";
 
 /** The expected incarnation did not respond: it has ended, or another one responded. */
@@ -37,7 +38,7 @@ const agentHost = "http://agent";
 
 /**
  * Returns the agent's response with its body unread. Throws AgentUnreachable if that incarnation does not respond in
- * time.
+ * time, and a BerthError if the call is too long for an agent.
  */
 export async function callAgent(
   { runtime, startTimer, waitUntilThawed }: AgentCallDeps,
@@ -45,6 +46,7 @@ export async function callAgent(
   call: AgentCall,
   headersMs: number = limits.agentHeadersMs,
 ): Promise<Response> {
+  checkRequestHead(call.path, Object.entries(call.headers ?? {}));
   await waitUntilThawed();
   const aborter = call.abortController ?? new AbortController();
   const cancel = startTimer(headersMs, () => aborter.abort());

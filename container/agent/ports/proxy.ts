@@ -2,6 +2,7 @@
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { agentPaths } from "../../../src/protocol/internal/agent-wire.ts";
 import type { AgentServer } from "../server/socket.ts";
+import { checkResponseHeaders, requestFailure, socketFailure } from "./failure.ts";
 import { joinCaller, openPortSocket } from "./socket-proxy.ts";
 
 const portMax = 65535;
@@ -25,7 +26,7 @@ export async function proxyToPort(
   headers.delete("host");
   if (request.headers.get("upgrade")?.toLowerCase() === "websocket") {
     const socket = await openPortSocket(`ws://127.0.0.1:${port}${target}`, headers);
-    if (socket === undefined) throw portUnreachable(port);
+    if (!("inner" in socket)) throw socketFailure(port, socket.end);
     return joinCaller(socket, request, server, responseHeaders);
   }
   try {
@@ -39,13 +40,14 @@ export async function proxyToPort(
       decompress: false,
       keepalive: false,
     });
+    checkResponseHeaders(port, response);
     return new Response(response.body === null ? null : wrapBody(response.body), {
       status: response.status,
       statusText: response.statusText,
       headers: passedHeaders(response.headers),
     });
-  } catch {
-    throw portUnreachable(port);
+  } catch (error) {
+    throw requestFailure(port, error);
   }
 }
 
@@ -101,11 +103,4 @@ function passedHeaders(headers: Headers): Headers {
     passed.append(name, value);
   }
   return passed;
-}
-
-function portUnreachable(port: number): BerthError {
-  return new BerthError("port_unreachable", `Nothing in the sandbox answers on port ${port}.`, {
-    hint: `Start a server that listens on 127.0.0.1:${port} or 0.0.0.0:${port}.`,
-    facts: { port },
-  });
 }

@@ -1,6 +1,7 @@
 /** Proxies a WebSocket between a caller and a server in the sandbox. What a slow side has not read is bounded. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentServer, AgentSocket } from "../server/socket.ts";
+import type { HandshakeEnd } from "./failure.ts";
 
 type PortSocket = {
   inner: WebSocket;
@@ -17,16 +18,17 @@ const tooSlow = 1013;
 const lost = 1006;
 const noStatus = 1005;
 
-/** Undefined: no server accepts the connection. */
+/** `end`: no server accepts the connection. */
 export async function openPortSocket(
   url: string,
   headers: Headers,
-): Promise<PortSocket | undefined> {
+): Promise<PortSocket | { end: HandshakeEnd }> {
   const inner = openInner(url, headers);
   const socket: PortSocket = { inner, early: [], outer: undefined };
   // Before the caller's side is open, because a server may send at once.
   forwardFrom(inner, socket);
-  return (await hasOpened(inner)) ? socket : undefined;
+  const end = await awaitHandshake(inner);
+  return end === undefined ? socket : { end };
 }
 
 /** Upgrades the caller's request. Undefined: the connection became a WebSocket. */
@@ -79,19 +81,23 @@ function openInner(url: string, headers: Headers): WebSocket {
   return inner;
 }
 
-function hasOpened(inner: WebSocket): Promise<boolean> {
+/** Undefined: it is open. */
+function awaitHandshake(inner: WebSocket): Promise<HandshakeEnd | undefined> {
   return new Promise((resolve) => {
-    const limit = setTimeout(fail, connectMs);
+    const limit = setTimeout(() => fail("timeout"), connectMs);
     inner.addEventListener("open", () => {
       clearTimeout(limit);
-      resolve(true);
+      resolve(undefined);
     });
-    inner.addEventListener("error", fail);
-    inner.addEventListener("close", fail);
-    function fail(): void {
+    inner.addEventListener("error", (event) => {
+      const { error } = event as Event & { error?: { code?: string } };
+      fail({ code: error?.code });
+    });
+    inner.addEventListener("close", () => fail({ code: undefined }));
+    function fail(end: HandshakeEnd): void {
       clearTimeout(limit);
       inner.close();
-      resolve(false);
+      resolve(end);
     }
   });
 }

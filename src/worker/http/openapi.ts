@@ -114,6 +114,7 @@ function errorsOf({
   method,
   path,
   right,
+  query,
   body,
   gated,
   agent,
@@ -130,11 +131,14 @@ function errorsOf({
     ...(method === "GET" || body === "bytes" ? [] : (["bad_json"] as const)),
     ...(gated === true ? leaseErrors : []),
     ...(agent === true ? (["operation_interrupted"] as const) : []),
+    ...(agent === true && query !== undefined ? headErrors : []),
     ...(handlePath.test(path) ? (["stale_handle"] as const) : []),
   ];
 }
 
 const bodyErrors: ErrorCode[] = ["too_large", "unsupported_type", "body_timeout"];
+/** Of calls whose query is passed on to the agent. */
+const headErrors: ErrorCode[] = ["url_too_long", "headers_too_large"];
 const handlePath = /:(?:process|session|terminal)\b/;
 
 function parametersOf({ path, query, gated, idempotent, example }: VerbRow): Json[] {

@@ -1,9 +1,8 @@
 /**
- * Forwards HTTP and WebSockets to servers in sandboxes: which addresses lead there, and which headers pass. Bodies
- * pass untouched; the object checks the token.
+ * Forwards HTTP and WebSockets to servers in sandboxes, and finds the addresses that lead there. Bodies pass untouched;
+ * the object checks the token. See headers.ts for the headers.
  */
 import type { Env } from "../../config.ts";
-import { portRequestHeader } from "../../protocol/internal/socket-call.ts";
 import {
   type Port,
   type PortAddress,
@@ -16,12 +15,9 @@ import { readBody } from "../http/body.ts";
 import type { Handler } from "../http/context.ts";
 import { sandboxCalls, sandboxObject, unwrap } from "../http/objects.ts";
 import { invalidField } from "../http/validate.ts";
+import { inwardHeaders, outwardHeaders } from "./headers.ts";
 
 const pathPrefix = "/p/";
-
-/** Headers of one connection, not of the message (RFC 9110, 7.6.1). `upgrade` and `connection` open a WebSocket. */
-const hopByHop = ["keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding"];
-const credentials = ["authorization", "proxy-authorization", "proxy-authenticate"];
 
 type PortRequest = PortAddress & {
   /** Path and query for the server, as they were written. */
@@ -100,50 +96,18 @@ export async function forwardPortRequest(
   return outward(answer, prefix);
 }
 
-function inward(
-  request: Request,
-  { port, token, target, prefix }: PortRequest,
-  requestId: string,
-): Request {
-  const url = new URL(request.url);
-  const headers = new Headers();
-  for (const [name, value] of request.headers) {
-    if (hopByHop.includes(name) || credentials.includes(name) || name.startsWith("berth-"))
-      continue;
-    // Below a path all servers share one host, and so its cookies.
-    if (prefix !== undefined && name === "cookie") continue;
-    headers.append(name, value);
-  }
-  headers.set("x-forwarded-host", url.host);
-  headers.set("x-forwarded-proto", url.protocol.slice(0, -1));
-  if (prefix !== undefined) headers.set("x-forwarded-prefix", prefix);
-  headers.set("berth-request-id", requestId);
-  headers.set(portRequestHeader, JSON.stringify({ port, token }));
-  return new Request(`http://sandbox${target}`, {
+function inward(request: Request, to: PortRequest, requestId: string): Request {
+  return new Request(`http://sandbox${to.target}`, {
     method: request.method,
-    headers,
+    headers: inwardHeaders(request, to, requestId),
     body: request.body,
     redirect: "manual",
   });
 }
 
 function outward(answer: Response, prefix: string | undefined): Response {
-  const headers = new Headers();
-  for (const [name, value] of answer.headers) {
-    if (hopByHop.includes(name) || name.startsWith("berth-")) continue;
-    if (prefix !== undefined && name === "set-cookie") continue;
-    headers.append(name, value);
-  }
-  if (prefix !== undefined) {
-    // The page gets an origin of its own: it can neither read nor act as another page of this host.
-    headers.append("content-security-policy", "sandbox allow-scripts allow-forms allow-popups");
-    headers.set("referrer-policy", "no-referrer");
-    const location = headers.get("location");
-    if (location?.startsWith("/") && !location.startsWith("//")) {
-      headers.set("location", `${prefix}${location}`);
-    }
-  }
   const { status, statusText, body, webSocket } = answer;
+  const headers = outwardHeaders(answer.headers, prefix);
   // Compressed bytes pass as they are: the runtime undoes and redoes what it has to.
   return new Response(body, { status, statusText, headers, webSocket });
 }

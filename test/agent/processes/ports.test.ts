@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { until } from "../../until.ts";
 import { Agent } from "../agent.ts";
+import { startOddServer } from "../odd-server.ts";
 import { type SandboxServer, startServer, zipped } from "../sandbox-server.ts";
 
 describe("ports of servers in the sandbox", () => {
@@ -133,6 +134,44 @@ describe("ports of servers in the sandbox", () => {
     await once(open(`/v1/ports/${stopped.port}/`).socket, "error");
   });
 
+  test("[X31] a server that gives no usable response is 502 with the reason, over WebSocket too", async () => {
+    await using odd = await startOddServer();
+    const headers = (count: number) => "x-a: 1\r\n".repeat(count);
+    for (const [response, reason] of [
+      ["", "closed"],
+      ["HTTP/1.1 200 OK\r\nx-a: 1\r\n", "closed"],
+      ["SSH-2.0-OpenSSH_9.9\r\n", "malformed_response"],
+      [`HTTP/1.1 200 OK\r\n${headers(300)}\r\n`, "malformed_response"],
+      ["HTTP/1.1 200 OK\r\nx-a: \x01\r\n\r\n", "malformed_response"],
+      ["HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n", "malformed_response"],
+      [`HTTP/1.1 200 OK\r\nx-a: ${"a".repeat(70_000)}\r\n\r\n`, "headers_too_large"],
+    ]) {
+      odd.respondWith(response ?? "");
+      const answer = await agent.request(`/v1/ports/${odd.port}/`);
+      const { error } = (await answer.json()) as { error: object };
+      expect([answer.status, error], response?.slice(0, 40)).toEqual([
+        502,
+        expect.objectContaining({
+          ...{ code: "port_unreachable", port: odd.port, reason },
+          ...{ message: expect.stringContaining(`The server on port ${odd.port}`) },
+          hint: expect.any(String),
+        }),
+      ]);
+    }
+    odd.respondWith("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n");
+    const headersOfSocket = { upgrade: "websocket", connection: "upgrade" };
+    const refused = await upgrade(`/v1/ports/${odd.port}/`, headersOfSocket);
+    expect(refused).toMatchObject({ code: "port_unreachable", reason: "no_websocket" });
+  });
+
+  test("[X31] bytes of header values that are not UTF-8 pass unchanged, both ways", async () => {
+    await using odd = await startOddServer();
+    odd.respondWith("HTTP/1.1 200 OK\r\nx-a: caf\xe9\r\ncontent-length: 0\r\n\r\n");
+    const answer = await agent.request(`/v1/ports/${odd.port}/`, { headers: { "x-b": "th\xe9" } });
+    expect(answer.headers.get("x-a")).toBe("caf\xe9");
+    expect(odd.seen()).toContain("x-b: th\xe9\r\n");
+  });
+
   test("[X28] the agent's own port and what is not a port are refused", async () => {
     for (const wrong of [String(agent.port), "0", "65536", "x", "080", ""]) {
       const answer = await agent.request(`/v1/ports/${wrong}/v1/health`);
@@ -140,6 +179,20 @@ describe("ports of servers in the sandbox", () => {
       expect(await answer.json()).toMatchObject({ error: { code: "bad_request", field: "port" } });
     }
   });
+
+  /** The error of a refused upgrade: `fetch` cannot send one. */
+  const upgrade = (path: string, sent: Record<string, string>) =>
+    new Promise<object>((resolve, reject) => {
+      const socketKey = { "sec-websocket-key": "x".repeat(22), "sec-websocket-version": "13" };
+      const headers = { authorization: `Bearer ${agent.secret}`, ...socketKey, ...sent };
+      httpRequest(`${agent.url}${path}`, { headers }, async (response) => {
+        let text = "";
+        for await (const chunk of response) text += String(chunk);
+        resolve(JSON.parse(text).error);
+      })
+        .on("error", reject)
+        .end();
+    });
 
   const open = (path: string, protocols: string[] = []) => {
     const socket = new WebSocket(`${agent.url.replace("http", "ws")}${path}`, protocols, {

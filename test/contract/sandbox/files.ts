@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import type { GateOptions, SandboxApi } from "../../../src/protocol/api.ts";
+import { limits } from "../../../src/protocol/limits.ts";
 import {
   acquireLease,
   createSandbox,
@@ -134,6 +135,19 @@ export function fileContract(world: World): void {
       const none = await refusal(box.writeFile("none", bytesOf("1"), { ifMatch: "*" }));
       expect(none.code).toBe("file_changed");
       await expectRefusal(box.stat("none"), "file_not_found");
+    });
+
+    it("[FD20] a condition or an address that is too long for a sandbox is refused by its name, and nothing happens", async () => {
+      const { box } = await createSandbox(world);
+      await box.writeFile("one", bytesOf("1"));
+      const long = { ifMatch: `"${"x".repeat(20_000)}"` };
+      const tooLong = { field: "headers", bytesMax: limits.passedHeadBytesMax };
+      await expectRefusal(box.writeFile("one", bytesOf("2"), long), "headers_too_large", tooLong);
+      const page = box.listFiles({ cursor: "x".repeat(limits.passedHeadBytesMax) });
+      await expectRefusal(page, "url_too_long", { field: "url" });
+      expect(await textOf(box, "one")).toBe("1");
+      // The longest path is still well within.
+      await expectRefusal(box.stat(`${"ü".repeat(100)}/`.repeat(20)), "file_not_found");
     });
 
     it("[FD3] of many concurrent writers that saw the same version, one succeeds", async () => {

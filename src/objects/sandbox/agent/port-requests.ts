@@ -4,6 +4,7 @@ import { BerthError } from "../../../protocol/errors.ts";
 import { agentHeaders, agentPaths, agentProtocol } from "../../../protocol/internal/agent-wire.ts";
 import { type PortRequestCall, portRequestHeader } from "../../../protocol/internal/socket-call.ts";
 import { limits } from "../../../protocol/limits.ts";
+import { checkRequestHead } from "../../../runtime/request-head.ts";
 import type { SandboxActor } from "../actor.ts";
 import { ensureRunning } from "../lease/gated-admission.ts";
 import { admitPortRequest } from "../ports.ts";
@@ -15,6 +16,9 @@ export async function forwardPortRequest(
   requestId: string,
 ): Promise<Response> {
   const { wake } = admitPortRequest(actor, port, token);
+  // Before anything is started for it.
+  const { pathname, search } = new URL(request.url);
+  checkRequestHead(`${pathname}${search}`, passedHeaders(request));
   await actor.agentClient.untilReachable();
   const agent = await ensureRunning(actor, wake);
   if (wake) actor.idleness.recordUse();
@@ -53,8 +57,7 @@ function agentRequest(
   signal: AbortSignal,
 ): Request {
   const { pathname, search } = new URL(request.url);
-  const headers = new Headers(request.headers);
-  headers.delete(portRequestHeader);
+  const headers = passedHeaders(request);
   headers.set("authorization", `Bearer ${agent.secret}`);
   headers.set(agentHeaders.protocol, String(agentProtocol));
   headers.set(agentHeaders.incarnation, agent.incarnation);
@@ -67,4 +70,10 @@ function agentRequest(
     redirect: "manual",
     signal,
   });
+}
+
+function passedHeaders(request: Request): Headers {
+  const headers = new Headers(request.headers);
+  headers.delete(portRequestHeader);
+  return headers;
 }

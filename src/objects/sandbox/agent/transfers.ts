@@ -3,6 +3,7 @@ import { agentPaths } from "../../../protocol/internal/agent.ts";
 import { type TransferCall, transferHeaders } from "../../../protocol/internal/transfer-call.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { drainBody } from "../../../runtime/bodies.ts";
+import { checkRequestHead } from "../../../runtime/request-head.ts";
 import type { SandboxActor } from "../actor.ts";
 import type { Call } from "../calls/gated-call.ts";
 import { sendGated, sendToReady } from "../calls/proxy.ts";
@@ -41,6 +42,8 @@ async function upload(
   // The agent judges silence, because it sees whether bytes arrive.
   const agentRequest = { method: "PUT", path, headers, body, headersMs: limits.uploadMs } as const;
   try {
+    // Before anything is started for it.
+    checkRequestHead(path, Object.entries(headers));
     return await sendGated(call, session, agentRequest, forwardUploadResponse);
   } catch (error) {
     await drainBody(request);
