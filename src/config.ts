@@ -1,5 +1,6 @@
 /** The environment of the Worker, read once and checked. An error names the variable. */
 import { BerthError } from "./protocol/errors.ts";
+import { parseQuotas, type Quota } from "./protocol/fields/quota.ts";
 import { parseSizes, type Size } from "./protocol/fields/size.ts";
 
 /** The bindings of wrangler.toml, or of the one-machine server. */
@@ -11,6 +12,7 @@ export type Env = {
   BERTH_SECRET?: string;
   BERTH_ORIGINS?: string;
   BERTH_SIZES?: string;
+  BERTH_QUOTAS?: string;
   BERTH_ENGINE_URL?: string;
   BERTH_ENGINE_SECRET?: string;
 };
@@ -24,6 +26,8 @@ export type Config = {
   origins: ReadonlySet<string>;
   /** Sizes that a create may choose by name. */
   sizes: ReadonlyMap<string, Size>;
+  /** By tenant; see quotaOf. */
+  quotas: ReadonlyMap<string, Quota>;
   /** Runs the containers of objects that have none attached by the platform. */
   engine: { url: string; secret: string } | undefined;
 };
@@ -40,6 +44,7 @@ export function readConfig(env: Env): Config {
     secret: readSecret(env.BERTH_SECRET),
     origins: readOrigins(env.BERTH_ORIGINS),
     sizes: readSizes(env.BERTH_SIZES),
+    quotas: readQuotas(env.BERTH_QUOTAS),
     engine: readEngine(env),
   });
   parsed.set(env, config);
@@ -82,6 +87,15 @@ function readSizes(text: string | undefined): ReadonlyMap<string, Size> {
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw configError(`BERTH_SIZES must be a list of name:memoryMib=512,processes=256: ${why}`);
+  }
+}
+
+function readQuotas(text: string | undefined): ReadonlyMap<string, Quota> {
+  try {
+    return parseQuotas(text ?? "");
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw configError(`BERTH_QUOTAS must be a list of tenant:sandboxes=50: ${why}`);
   }
 }
 

@@ -85,6 +85,7 @@ async function serve({ data, sandboxesMax, key, secret }, prepareWorker, ready) 
         BERTH_SECRET: secret,
         BERTH_ORIGINS: process.env.BERTH_ORIGINS ?? "",
         BERTH_SIZES: process.env.BERTH_SIZES ?? "",
+        BERTH_QUOTAS: process.env.BERTH_QUOTAS ?? "",
         BERTH_ENGINE_URL: engine.url,
         BERTH_ENGINE_SECRET: engine.secret,
       });

@@ -13,6 +13,7 @@ const environmentBindings = [
   "BERTH_SECRET",
   "BERTH_ORIGINS",
   "BERTH_SIZES",
+  "BERTH_QUOTAS",
   "BERTH_ENGINE_URL",
   "BERTH_ENGINE_SECRET",
 ];

@@ -57,6 +57,10 @@ export const sandboxesQuerySchema = z.strictObject({
 export const countsSchema = component("Counts", {
   states: z.partialRecord(z.enum(stateNames), z.int()),
   total: z.int().describe("All sandboxes except destroyed ones."),
+  quota: z
+    .strictObject({ sandboxes: z.int().optional(), createsPerMinute: z.int().optional() })
+    .optional()
+    .describe("What the operator allows this tenant: `total`, and creates within a minute."),
 });
 
 export const tenantEventsSchema = component("TenantEvents", {

@@ -37,6 +37,7 @@ import { validateTarget } from "./http/target.ts";
 import { validate } from "./http/validate.ts";
 import { callerFor } from "./http/verb-handler.ts";
 import { createSandbox } from "./special/create.ts";
+import { countSandboxes } from "./special/events.ts";
 import { PlanTarget } from "./special/plan-target.ts";
 import { listPlans, Plans } from "./special/plans.ts";
 import { type Binding, SpecialTarget } from "./special/sandbox-target.ts";
@@ -61,7 +62,7 @@ export class BerthEntry extends WorkerEntrypoint<Env, Props> implements BerthApi
 
   async counts(): Promise<Counts> {
     const caller = this.#callerFor("countSandboxes");
-    return unwrap(await directoryObject(this.env, caller).counts());
+    return countSandboxes(this.env, caller);
   }
 
   async events(fields: { after?: number; limit?: number } = {}): Promise<TenantEvents> {

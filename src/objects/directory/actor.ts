@@ -2,6 +2,7 @@
 import { decideFind, mayDecideAgain } from "../../core/directory/find.ts";
 import type { Report } from "../../protocol/directory.ts";
 import { BerthError, unknownSandbox } from "../../protocol/errors.ts";
+import { type Quota, quotaOf } from "../../protocol/fields/quota.ts";
 import { type OnExisting, scopeKey } from "../../protocol/fields/scope.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
 import type { LeaseClaim, NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
@@ -13,10 +14,12 @@ import { Waiters } from "../shared/waiters.ts";
 import { migrate } from "./migrations.ts";
 import { applyReport } from "./reports.ts";
 import {
+  createdSince,
   currentOf,
   deleteForgotten,
   idempotentFindOf,
   insertSandbox,
+  liveCount,
   nextTryAt,
   rememberKey,
   rowOf,
@@ -54,13 +57,19 @@ const roundsMax = 8;
 
 export class DirectoryActor {
   readonly #host: ObjectHost;
+  readonly #quotas: ReadonlyMap<string, Quota>;
   /** Readers that follow the tenant's events. */
   readonly waiters: Waiters;
   readonly #alarm: Alarm;
   readonly #tasks: SandboxTasks;
 
-  constructor(host: ObjectHost, sandboxOf: (id: string) => SandboxPort) {
+  constructor(
+    host: ObjectHost,
+    sandboxOf: (id: string) => SandboxPort,
+    quotas: ReadonlyMap<string, Quota> = new Map(),
+  ) {
     this.#host = host;
+    this.#quotas = quotas;
     this.waiters = new Waiters(host);
     this.#alarm = new Alarm(host);
     this.#tasks = new SandboxTasks(host, sandboxOf, {
@@ -96,6 +105,7 @@ export class DirectoryActor {
     createMetadata(make.metadata);
     if (rowOf(this.#host, id) === undefined) {
       const now = this.#host.clock();
+      this.#refuseBeyondQuota(make, 1, now);
       this.#tasks.forgetRefusal(id);
       deleteForgotten(this.#host, now);
       insertSandbox(this.#host, make, undefined, now);
@@ -148,6 +158,7 @@ export class DirectoryActor {
     if (call.createRefusal !== undefined) throw toBerthError(call.createRefusal);
     deleteForgotten(this.#host, now);
     const { replaces } = decision;
+    this.#refuseBeyondQuota(make, replaces === undefined ? 1 : 0, now);
     // A sandbox without its scope and key could not be found by a repeated call, which would create a second one.
     this.#host.transaction(() => {
       insertSandbox(this.#host, make, replaces, now);
@@ -157,6 +168,31 @@ export class DirectoryActor {
     this.#arm();
     const found = { id: spec.id, made: true, decidesAgain: false };
     return replaces === undefined ? found : { ...found, replaced: replaces };
+  }
+
+  #refuseBeyondQuota({ spec }: NewSandbox, added: number, now: number): void {
+    const { sandboxes, createsPerMinute } = quotaOf(this.#quotas, spec.tenant);
+    if (sandboxes !== undefined && liveCount(this.#host) + added > sandboxes) {
+      throw new BerthError(
+        "too_many",
+        `The tenant has as many sandboxes as it may have: ${sandboxes}.`,
+        {
+          hint: "Destroy one first. The operator of this installation can raise the quota.",
+          facts: { quota: "sandboxes", max: sandboxes },
+        },
+      );
+    }
+    if (createsPerMinute === undefined) return;
+    if (createdSince(this.#host, now - 60_000) >= createsPerMinute) {
+      throw new BerthError(
+        "too_many",
+        `The tenant has created ${createsPerMinute} sandboxes within a minute.`,
+        {
+          hint: "Try again in a minute. The operator of this installation can raise the quota.",
+          facts: { quota: "createsPerMinute", max: createsPerMinute },
+        },
+      );
+    }
   }
 
   #toFound({ id, made, replaced }: FindOutcome): Found {

@@ -66,6 +66,20 @@ export function toKnownSandbox(row: SandboxRow | undefined): KnownSandbox | unde
   return { id, phase, isEnding: isEnding(state), isReplacing };
 }
 
+/** All sandboxes that are not destroyed, those that are still being created too. */
+export function liveCount(host: ObjectHost): number {
+  return host.sql<{ n: number }>("SELECT count(*) AS n FROM sandbox WHERE gone = 0")[0]?.n ?? 0;
+}
+
+/** Destroyed ones count as well: they stay known for longer than a minute. */
+export function createdSince(host: ObjectHost, at: number): number {
+  const [row] = host.sql<{ n: number }>(
+    "SELECT count(*) AS n FROM sandbox WHERE gone IN (0, 1) AND created_at > ?",
+    at,
+  );
+  return row?.n ?? 0;
+}
+
 export function currentOf(host: ObjectHost, scope: string | undefined): SandboxRow | undefined {
   if (scope === undefined) return undefined;
   const [pointer] = host.sql<{ id: string }>("SELECT id FROM scope WHERE key = ?", scope);

@@ -1,9 +1,12 @@
 /** HTTP handlers of the Directory, and of events: a page as JSON, or a stream of server-sent events. */
 
 import type { Context } from "hono";
+import { type Env, readConfig } from "../../config.ts";
 import type { Result } from "../../objects/shared/result.ts";
-import { sandboxesQuerySchema } from "../../protocol/directory.ts";
+import { type Counts, sandboxesQuerySchema } from "../../protocol/directory.ts";
 import { type EventsQuery, eventsQuerySchema } from "../../protocol/event.ts";
+import { quotaOf } from "../../protocol/fields/quota.ts";
+import type { Caller } from "../../protocol/rights.ts";
 import type { ApiEnv, Handler } from "../http/context.ts";
 import { eventStreamType } from "../http/headers.ts";
 import { directoryObject, sandboxCalls, unwrap } from "../http/objects.ts";
@@ -57,5 +60,10 @@ export const list: Handler = async (c) => {
   return c.json(unwrap(await directoryObject(c.env, c.get("caller")).list(c.get("caller"), query)));
 };
 
-export const count: Handler = async (c) =>
-  c.json(unwrap(await directoryObject(c.env, c.get("caller")).counts()));
+export const count: Handler = async (c) => c.json(await countSandboxes(c.env, c.get("caller")));
+
+export async function countSandboxes(env: Env, caller: Caller): Promise<Counts> {
+  const counts = unwrap(await directoryObject(env, caller).counts());
+  const quota = quotaOf(readConfig(env).quotas, caller.tenant);
+  return Object.keys(quota).length === 0 ? counts : { ...counts, quota };
+}

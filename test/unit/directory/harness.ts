@@ -11,6 +11,7 @@ import type { ObjectHost, SqlValue } from "../../../src/objects/shared/host.ts";
 import { type ErrorValue, type Result, refusedResult } from "../../../src/objects/shared/result.ts";
 import type { Report } from "../../../src/protocol/directory.ts";
 import { BerthError } from "../../../src/protocol/errors.ts";
+import type { Quota } from "../../../src/protocol/fields/quota.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Sandbox } from "../../../src/protocol/sandbox.ts";
 import { transaction } from "../../fakes/transaction.ts";
@@ -29,6 +30,8 @@ export class DirectoryHarness implements ObjectHost {
   next: FakeSandbox["mode"] = "answers";
   alarmAt: number | undefined;
   now = 1_800_000_000_000;
+  /** For instances from the next restart on. */
+  quotas: ReadonlyMap<string, Quota> = new Map();
   directory: DirectoryActor;
   readonly logged: Record<string, unknown>[] = [];
   readonly #timers = new Set<Timer>();
@@ -41,7 +44,7 @@ export class DirectoryHarness implements ObjectHost {
   /** Starts a new instance over the same rows. */
   restart(): DirectoryActor {
     this.#timers.clear();
-    this.directory = new DirectoryActor(this, (id) => this.#port(id));
+    this.directory = new DirectoryActor(this, (id) => this.#port(id), this.quotas);
     return this.directory;
   }
 
