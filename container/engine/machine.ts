@@ -1,4 +1,6 @@
 /** Probes once, at the engine's start, what this machine offers (user, cgroups, network) and phrases what it lacks. */
+import { readFileSync } from "node:fs";
+import { release } from "node:os";
 import type { Isolation } from "../../src/protocol/health.ts";
 import {
   type CgroupControllers,
@@ -7,10 +9,10 @@ import {
 } from "./cgroups/controllers.ts";
 import { chooseNetwork, type NetworkChoice } from "./network/network.ts";
 import { isProgram } from "./run.ts";
+import type { LimitingMachine } from "./sandbox/user-limits.ts";
 import type { Settings } from "./settings.ts";
 
-export type Machine = {
-  user: "own" | "mapped";
+export type Machine = LimitingMachine & {
   cgroups: CgroupControllers;
   network: NetworkChoice;
   isolation: Isolation;
@@ -23,6 +25,7 @@ export async function probeMachine(settings: Settings, instance: string): Promis
   const user = process.getuid?.() === 0 ? "own" : "mapped";
   const cgroups = findCgroupControllers(instance);
   const network = await chooseNetwork(settings, instance);
+  const raisesUserLimits = hasCapability(raiseLimits);
   const isolation: Isolation = {
     engine: "embedded",
     user,
@@ -38,9 +41,33 @@ export async function probeMachine(settings: Settings, instance: string): Promis
     user,
     cgroups,
     network,
+    raisesUserLimits,
+    accountsSignals: isKernelSince(5, 15),
     isolation,
-    missing: [...network.missing, ...missingFeatures(isolation, cgroups)],
+    missing: [
+      ...network.missing,
+      ...missingFeatures(isolation, cgroups),
+      ...(user === "own" && !raisesUserLimits ? [sharedLimits] : []),
+      sharedUser,
+    ],
   };
+}
+
+const raiseLimits = 24n;
+
+const sharedLimits =
+  "Sandboxes share one limit of processes, pending signals and message queues, because Berth lacks the capability CAP_SYS_RESOURCE.";
+const sharedUser =
+  "All sandboxes are one user of the kernel: one can take the file watches (inotify), epoll watches and descriptors in flight of all. Run tenants that do not trust each other on machines of their own.";
+
+function hasCapability(number: bigint): boolean {
+  const effective = /^CapEff:\s+([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
+  return ((BigInt(`0x${effective ?? "0"}`) >> number) & 1n) === 1n;
+}
+
+function isKernelSince(major: number, minor: number): boolean {
+  const [first = 0, second = 0] = release().split(".").map(Number);
+  return first > major || (first === major && second >= minor);
 }
 
 function missingFeatures(isolation: Isolation, cgroups: CgroupControllers): string[] {

@@ -7,13 +7,7 @@
 import { writeFileSync } from "node:fs";
 import { jailHome, jailUser, jailWorkspace } from "./identity.ts";
 import type { JailSpec } from "./jail-spec.ts";
-import {
-  bringUpLoopback,
-  limitProcesses,
-  openFolder,
-  setHostName,
-  unshareNetwork,
-} from "./kernel.ts";
+import { bringUpLoopback, limitUser, openFolder, setHostName, unshareNetwork } from "./kernel.ts";
 import { dropPrivileges } from "./privileges.ts";
 import { buildRoot } from "./root.ts";
 
@@ -24,7 +18,7 @@ export function enterJail(spec: JailSpec) {
   const cgroup = commands === null ? undefined : `/proc/self/fd/${openFolder(commands)}`;
   setHostName(spec.hostName);
   buildRoot(spec);
-  if (spec.processesMax !== null) limitProcesses(spec.processesMax);
+  limitUser(spec.userLimits);
   return {
     /** Applies to the calling thread and to everything that it starts later. */
     isolateNetwork() {

@@ -27,9 +27,14 @@ export type JailSpec = {
     commands: string | null;
   };
   tmpfsBytes: { tmp: number; run: number; shm: number };
-  /** RLIMIT_NPROC of a mapped user where no cgroup counts processes. */
-  processesMax: number | null;
+  userLimits: UserLimits;
 };
+
+/** What the kernel counts for a user over all processes (setrlimit): RLIMIT_NPROC, _SIGPENDING and _MSGQUEUE. */
+export type UserLimits = Record<
+  "processes" | "pendingSignals" | "messageQueueBytes",
+  number | "unlimited" | "inherited"
+>;
 
 /** The document that the engine writes to the agent's descriptor 3. */
 export type JailDocument = { boot: AgentBoot; jail: JailSpec };

@@ -1,6 +1,7 @@
 /** System calls that build a jail, through libc. Each failure carries the name of the call and its errno. */
 import { dlopen, FFIType, ptr, read } from "bun:ffi";
 import { constants } from "node:os";
+import type { UserLimits } from "./jail-spec.ts";
 
 const { i32, u64, ptr: pointer } = FFIType;
 
@@ -13,6 +14,7 @@ const libc = dlopen("libc.so.6", {
   sethostname: { args: [pointer, u64], returns: i32 },
   prctl: { args: [i32, u64, u64, u64, u64], returns: i32 },
   capset: { args: [pointer, pointer], returns: i32 },
+  getrlimit: { args: [i32, pointer], returns: i32 },
   setrlimit: { args: [i32, pointer], returns: i32 },
   signal: { args: [i32, u64], returns: FFIType.i64 },
   syscall: { args: [u64, u64, u64, u64, u64, u64], returns: FFIType.i64 },
@@ -107,10 +109,21 @@ export function resetSignalHandler(signal: number): void {
   check(`signal ${signal}`, Number(libc.signal(signal, byDefault)));
 }
 
-export function limitProcesses(count: number): void {
-  const rlimitNproc = 6;
-  const both = new BigUint64Array([BigInt(count), BigInt(count)]);
-  check("setrlimit NPROC", libc.setrlimit(rlimitNproc, both));
+const userLimitNumbers = { processes: 6, pendingSignals: 11, messageQueueBytes: 12 } as const;
+const unlimited = 0xffff_ffff_ffff_ffffn;
+
+/** Raises only with CAP_SYS_RESOURCE, and only to `unlimited`; a number above the present limit changes nothing. */
+export function limitUser(limits: UserLimits): void {
+  for (const [name, number] of Object.entries(userLimitNumbers)) {
+    const limit = limits[name as keyof UserLimits];
+    if (limit === "inherited") continue;
+    const both = new BigUint64Array(2);
+    check(`getrlimit ${name}`, libc.getrlimit(number, both));
+    const most = both[1] ?? unlimited;
+    const next = limit === "unlimited" || BigInt(limit) < most ? limit : most;
+    both.fill(next === "unlimited" ? unlimited : BigInt(next));
+    check(`setrlimit ${name}`, libc.setrlimit(number, both));
+  }
 }
 
 /** Opens a descriptor that only names a folder (O_PATH) and is closed on exec. */

@@ -30,6 +30,7 @@ import { restoreInto } from "../snapshots/snapshots.ts";
 import { type Bounds, boundsOf, tmpfsBytesOf } from "./bounds.ts";
 import { removeLeftovers, removeProcessRecord, writeProcessRecord } from "./leftovers.ts";
 import { type SpawnedAgent, spawnAgent } from "./spawn.ts";
+import { userLimitsOf } from "./user-limits.ts";
 
 export class Incarnation {
   readonly startId: string;
@@ -158,7 +159,6 @@ export class Incarnation {
   #jailSpec(network: JailSpec["network"], groups: SandboxGroups, bounds: Bounds): JailSpec {
     const { folders, machine, readOnlyFolders } = this.#engine;
     const { root, usr, workspace } = treeOf(folders, this.#id);
-    const countedByGroup = machine.cgroups.processes !== undefined;
     return {
       hostName: jailHostName,
       user: machine.user,
@@ -170,7 +170,7 @@ export class Incarnation {
       readOnlyFolders,
       cgroups: { join: groups.join, commands: groups.commands ?? null },
       tmpfsBytes: tmpfsBytesOf(this.#engine, bounds),
-      processesMax: countedByGroup || machine.user === "own" ? null : bounds.processes,
+      userLimits: userLimitsOf(machine, bounds),
     };
   }
 
