@@ -1,14 +1,27 @@
 /** Runs one program of the machine to its end, with a time limit and bounded output. */
-const outputCharactersDefault = 64 * 1024;
+const outputBytesDefault = 64 * 1024;
+const stderrBytesMax = 64 * 1024;
 
 export type RunOptions = {
   timeoutMs: number;
   stdin?: string;
   signal?: AbortSignal | undefined;
-  outputCharactersMax?: number;
+  /** What stdout says beyond this is read and dropped. */
+  outputBytesMax?: number;
 };
 
-/** Returns stdout if the program succeeds; otherwise throws with its stderr. */
+/** A program that did not succeed. */
+export class ProgramError extends Error {
+  /** Null: a signal ended it. */
+  readonly exitCode: number | null;
+
+  constructor(message: string, exitCode: number | null) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+/** Returns stdout if the program succeeds; otherwise throws a `ProgramError` with its stderr. */
 export async function run(argv: string[], options: RunOptions): Promise<string> {
   const child = Bun.spawn(argv, {
     cwd: "/",
@@ -20,11 +33,35 @@ export async function run(argv: string[], options: RunOptions): Promise<string> 
     killSignal: "SIGKILL",
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
-  const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  if (child.exitCode === 0)
-    return out.slice(0, options.outputCharactersMax ?? outputCharactersDefault);
+  const [out, err] = await Promise.all([
+    readBeginning(child.stdout, options.outputBytesMax ?? outputBytesDefault),
+    readBeginning(child.stderr, stderrBytesMax),
+    child.exited,
+  ]);
+  if (child.exitCode === 0) return out;
   const outcome = child.signalCode === null ? `exit code ${child.exitCode}` : child.signalCode;
-  throw new Error(`${argv[0]} failed (${outcome}): ${err.trim().slice(0, 500)}`);
+  const message = `${argv[0]} failed (${outcome}): ${err.trim().slice(0, 500)}`;
+  throw new ProgramError(message, child.signalCode === null ? child.exitCode : null);
+}
+
+/**
+ * Reads a stream to its end and keeps its beginning: `cp` prints a line for each file that it cannot copy, and a program
+ * whose output nobody reads would wait for ever.
+ */
+async function readBeginning(
+  stream: ReadableStream<Uint8Array>,
+  bytesMax: number,
+): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytesLeft = bytesMax;
+  for await (const chunk of stream) {
+    if (bytesLeft === 0) continue;
+    const kept = chunk.subarray(0, bytesLeft);
+    bytesLeft -= kept.length;
+    text += decoder.decode(kept, { stream: true });
+  }
+  return text;
 }
 
 export function isProgram(name: string): boolean {

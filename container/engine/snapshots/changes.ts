@@ -18,7 +18,7 @@ const program = fileURLToPath(new URL("changes/main.ts", import.meta.url));
 const atOnceMax = 2;
 const waitingMax = 256;
 /** Above the limit of the lists themselves, however their characters are encoded. */
-const outputCharactersMax = 4 * 1024 * 1024;
+const outputBytesMax = 4 * 1024 * 1024;
 
 const comparisons = makeSemaphore(atOnceMax);
 let pendingCount = 0;
@@ -48,7 +48,7 @@ async function compare(argv: string[], deadline: number, signal: AbortSignal): P
   const timeoutMs = Math.ceil(deadline - performance.now());
   try {
     if (timeoutMs <= 0 || signal.aborted) throw new Error("the caller has gone");
-    const text = await runFileWork(argv, { timeoutMs, signal, outputCharactersMax });
+    const text = await runFileWork(argv, { timeoutMs, signal, outputBytesMax });
     return changesSchema.parse(JSON.parse(text));
   } catch (error) {
     if (!signal.aborted && performance.now() < deadline) throw error;
