@@ -41,6 +41,8 @@ export function reportFailure(thrown: unknown, output: Output, command: string):
   } else {
     output.error(message, hint);
   }
+  const stack = process.env.BERTH_DEBUG === "1" && thrown instanceof Error ? thrown.stack : "";
+  if (stack) output.info(...stack.split("\n"));
   return exitCode;
 }
 
@@ -93,6 +95,5 @@ export function capitalise(text: string): string {
 }
 
 function messageOf(thrown: unknown): string {
-  if (!(thrown instanceof Error)) return String(thrown);
-  return process.env.BERTH_DEBUG === "1" ? (thrown.stack ?? thrown.message) : thrown.message;
+  return thrown instanceof Error ? thrown.message : String(thrown);
 }

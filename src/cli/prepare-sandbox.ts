@@ -99,7 +99,7 @@ export async function runSetup(
         : `exited with ${result.exitCode ?? result.signal}`;
       context.progress.end();
       const output = `${result.stdout}${result.stderr}`.trimEnd().slice(-outputCharsMax);
-      if (output !== "" && !context.json) context.output.info(output);
+      if (output !== "" && !context.json) context.output.info(...output.split("\n"));
       throw new Failure(`Set-up of sandbox ${id} failed: \`${command}\` ${ended}.`, {
         hint: `Inspect it with \`berth exec --id ${id} -- …\`. The next command in this checkout runs the set-up again.`,
         code: "setup_failed",

@@ -1,4 +1,5 @@
 /** Gives the user's own terminal to a remote program, and restores it however this command ends (but `kill -9`). */
+import { toPlainLine } from "../output/plain-text.ts";
 import { ScreenModes } from "./screen-modes.ts";
 
 export type Size = { cols: number; rows: number };
@@ -45,7 +46,7 @@ export class LocalTerminal implements Disposable {
 
   /** Prints a line of our own, wherever the cursor is. */
   printLine(text: string): void {
-    this.#stdout.write(`\r\n${text}\r\n`);
+    this.#stdout.write(`\r\n${toPlainLine(text)}\r\n`);
   }
 
   restore(): void {

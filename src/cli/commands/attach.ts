@@ -39,7 +39,7 @@ export const attachCommand = command({
     if (end.by === "aborted") throw end.reason;
     if (end.by === "exit") return toExitCode({ ...end, timedOut: false });
     const reattach = terminal === "main" ? "berth attach" : `berth attach ${terminal}`;
-    output.info(`\nDetached; terminal ${terminal} continues. Come back with \`${reattach}\`.`);
+    output.info("", `Detached; terminal ${terminal} continues. Come back with \`${reattach}\`.`);
     return 0;
   },
 });

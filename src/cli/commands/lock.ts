@@ -17,8 +17,7 @@ const statusCommand = command({
   async run(context, { options }) {
     const { sandbox, id } = await findExistingSandbox(context, options);
     const view = await sandbox.lease();
-    const text = formatLease(view, Date.now()).join("\n");
-    context.output.printResult({ sandbox: id, ...view }, text);
+    context.output.printResult({ sandbox: id, ...view }, ...formatLease(view, Date.now()));
   },
 });
 

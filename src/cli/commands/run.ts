@@ -131,7 +131,7 @@ function printOutput({ json, output, progress }: Context, thrown: unknown): void
   const text = thrown instanceof Failure ? thrown.facts.output : undefined;
   if (json || typeof text !== "string" || text === "") return;
   progress.end();
-  output.info(text);
+  output.info(...text.split("\n"));
 }
 
 function printStarted(

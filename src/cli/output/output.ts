@@ -1,6 +1,7 @@
 /** The output of a command: results on stdout, messages and progress on stderr, colours only on a terminal. */
 import { styleText } from "node:util";
 import yoctoSpinner from "yocto-spinner";
+import { toPlainJson, toPlainLine } from "./plain-text.ts";
 import { type Column, formatTable } from "./table.ts";
 
 type Sink = { write(text: string | Uint8Array): unknown; isTTY?: boolean; columns?: number };
@@ -19,15 +20,15 @@ export class Output {
     this.#plain = options.plain;
   }
 
-  /** Prints a line of the result; with `--json` only the document is printed. */
-  print(text: string): void {
-    if (!this.json) this.stdout.write(`${text}\n`);
+  /** Prints lines of the result; with `--json` only the document is printed. */
+  print(...lines: string[]): void {
+    if (!this.json) this.stdout.write(toText(lines));
   }
 
-  /** Prints the result: the document with `--json`, else the line. */
-  printResult(document: unknown, text: string): void {
+  /** Prints the result: the document with `--json`, else the lines. */
+  printResult(document: unknown, ...lines: string[]): void {
     if (this.json) this.printJson(document);
-    else this.print(text);
+    else this.print(...lines);
   }
 
   printTable<T>(columns: Column<T>[], rows: T[]): void {
@@ -41,11 +42,11 @@ export class Output {
   /** With `--json`: prints the document, or one of a stream of documents. */
   printJson(value: unknown): void {
     this.#hasDocument = true;
-    this.stdout.write(`${JSON.stringify(value)}\n`);
+    this.stdout.write(`${toPlainJson(value)}\n`);
   }
 
-  info(text: string): void {
-    this.stderr.write(`${text}\n`);
+  info(...lines: string[]): void {
+    this.stderr.write(toText(lines));
   }
 
   error(text: string, hint?: string): void {
@@ -57,14 +58,18 @@ export class Output {
   }
 
   #printLabelled(label: string, text: string, hint: string | undefined): void {
-    this.info(`${label} ${text}`);
-    if (hint !== undefined) this.info(`${this.#paint("cyan", "hint:")} ${hint}`);
+    const hinted = hint === undefined ? "" : `${this.#paint("cyan", "hint:")} ${toText([hint])}`;
+    this.stderr.write(`${label} ${toText([text])}${hinted}`);
   }
 
   #paint(colour: "red" | "yellow" | "cyan", text: string): string {
     if (this.#plain || this.stderr.isTTY !== true) return text;
     return styleText(colour, text, { validateStream: false });
   }
+}
+
+function toText(lines: string[]): string {
+  return lines.map((line) => `${toPlainLine(line)}\n`).join("");
 }
 
 /** A wait shorter than this shows nothing. */
@@ -83,8 +88,8 @@ export class Progress {
   /** Shows what the command waits for now, in place of the previous text. */
   show(text: string): void {
     if (!this.#show) return;
-    this.#text = text;
-    if (this.#spinner !== undefined) this.#spinner.text = text;
+    this.#text = toPlainLine(text);
+    if (this.#spinner !== undefined) this.#spinner.text = this.#text;
     this.#timer ??= setTimeout(() => this.#begin(), showAfterMs);
   }
 

@@ -1,5 +1,5 @@
 /** Formats tables: columns as wide as their widest cell; if that is too wide, those that may shrink do. */
-import { stripVTControlCharacters } from "node:util";
+import { toPlainLine } from "./plain-text.ts";
 
 export type Column<T> = {
   name: string;
@@ -20,7 +20,7 @@ export function formatTable<T>(columns: Column<T>[], rows: T[], edge?: number): 
   const width = edge === 0 ? undefined : edge;
   const cells = [
     columns.map(({ name }) => name),
-    ...rows.map((row) => columns.map(({ cell }) => toPlainText(cell(row)))),
+    ...rows.map((row) => columns.map(({ cell }) => toPlainLine(cell(row)))),
   ];
   const widest = columns.map((_, index) =>
     Math.max(...cells.map((line) => displayWidth(line[index] ?? ""))),
@@ -45,11 +45,6 @@ function shrinkColumns<T>(columns: Column<T>[], widest: number[], width: number)
     widths[mayShrink.indexOf(widestShrinkable)] = widestShrinkable - 1;
   }
   return widths;
-}
-
-/** A name must not move the cursor. */
-function toPlainText(text: string): string {
-  return stripVTControlCharacters(text).replace(/\p{Cc}/gu, "�");
 }
 
 function pad(text: string, width: number): string {
