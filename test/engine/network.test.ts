@@ -7,6 +7,7 @@ import { EnginesOfTest, identities, type RunningSandbox, run, tracesOf } from ".
 import {
   canMakeInternet,
   hasProgram,
+  linkLocalAddress,
   machineAddress,
   makeInternet,
   serverAddress,
@@ -92,6 +93,27 @@ describe.each(identities())("the network of a sandbox, engine is %s", (as) => {
       await serving;
       // A sandbox without internet on the same engine stays without it.
       expect((await run(shared)).started.isolation.network).toBe("none");
+    },
+  );
+
+  it.skipIf(!nat)(
+    "[R49] nat reaches the machine's name server at a link-local address, and nothing else there",
+    async () => {
+      const internet = await makeInternet();
+      onTestFinished(internet.close);
+      const [nameServer, other] = [linkLocalAddress(53), linkLocalAddress(54)];
+      await internet.serveAt(nameServer, 53);
+      await internet.serveAt(nameServer, 80);
+      await internet.serveAt(other, 53);
+      expect(await (await fetch(`http://${nameServer}:80`)).text()).toBe("served");
+      const engine = await engines.start(
+        { BERTH_ENGINE_NETWORK: "nat" },
+        { resolvConf: `nameserver ${nameServer}\n` },
+      );
+      const sandbox = await run(engine, { internet: true });
+      expect(await fetchFrom(sandbox, nameServer, 53)).toBe("served");
+      expect(await fetchFrom(sandbox, nameServer, 80)).toBe("");
+      expect(await fetchFrom(sandbox, other, 53)).toBe("");
     },
   );
 

@@ -60,6 +60,13 @@ const withTun = [
   "with-tun",
 ];
 
+/** Gives the engine a resolv.conf of its own, in a mount namespace. */
+const withResolvConf = (text: string) => [
+  ...["unshare", "--mount", "--", "sh", "-c"],
+  'mount -t tmpfs none /mnt && printf %s "$0" > /mnt/a && mount --bind /mnt/a /etc/resolv.conf && exec "$@"',
+  text,
+];
+
 export function newData(as: Identity): string {
   const data = mkdtempSync(join(tmpdir(), "berth-engine-"));
   if (as === "not root" && process.getuid?.() === 0) chownSync(data, otherUid, otherUid);
@@ -72,12 +79,14 @@ export function removeData(data: string): void {
 
 export async function startEngine(
   as: Identity,
-  options: { data: string; env?: Record<string, string>; tun?: boolean },
+  options: { data: string; env?: Record<string, string>; tun?: boolean; resolvConf?: string },
 ): Promise<TestEngine> {
   const program = [tools.bun, paths.engine];
   const changes = as === "not root" && process.getuid?.() === 0;
   const command = changes ? ["setpriv", ...asOther, ...program] : program;
-  const [file = "", ...args] = options.tun ? [...withTun, ...command] : command;
+  const { tun, resolvConf } = options;
+  const wrapped = resolvConf === undefined ? command : [...withResolvConf(resolvConf), ...command];
+  const [file = "", ...args] = tun ? [...withTun, ...wrapped] : wrapped;
   const child = spawn(file, args, {
     cwd: "/",
     env: {
@@ -181,8 +190,11 @@ export class EnginesOfTest {
     });
   }
 
-  async start(env: Record<string, string> = {}, { tun = false } = {}): Promise<TestEngine> {
-    const engine = await startEngine(this.#as, { data: this.data, env, tun });
+  async start(
+    env: Record<string, string> = {},
+    options: { tun?: boolean; resolvConf?: string } = {},
+  ): Promise<TestEngine> {
+    const engine = await startEngine(this.#as, { data: this.data, env, ...options });
     this.#engines.push(engine);
     return engine;
   }

@@ -12,7 +12,15 @@ const first = 4 * ((worker % 4) * 16 + (process.pid % 16));
 export const serverAddress = `198.51.100.${first + 2}`;
 export const machineAddress = `198.51.100.${first + 1}`;
 
-export type TestInternet = { port: number; close(): void };
+/** Of the range that cloud metadata is in; concurrent test files use different ones. */
+export const linkLocalAddress = (last: number) => `169.254.${first}.${last}`;
+
+export type TestInternet = {
+  port: number;
+  /** Makes a server at another address and port of it, to which the machine gets a route. */
+  serveAt(address: string, port: number): Promise<void>;
+  close(): void;
+};
 
 export const canMakeInternet =
   process.getuid?.() === 0 && ["ip", "nsenter", "unshare"].every((it) => hasProgram(it));
@@ -44,7 +52,30 @@ export async function makeInternet(): Promise<TestInternet> {
   runOrThrow([...inside, "ip", "link", "set", "up0", "up"]);
   child.stdin.write("listen\n");
   const { value } = await lines.next();
-  return { port: Number(value), close: () => end(child, name) };
+  return {
+    port: Number(value),
+    serveAt: (address, port) => serveAt(child, name, address, port),
+    close: () => end(child, name),
+  };
+}
+
+async function serveAt(
+  internet: ChildProcess,
+  name: string,
+  address: string,
+  port: number,
+): Promise<void> {
+  const inside = ["nsenter", `--net=/proc/${internet.pid}/ns/net`, "--"];
+  runOrThrow([...inside, "ip", "addr", "replace", `${address}/32`, "dev", "up0"]);
+  ip("route", "replace", `${address}/32`, "dev", name);
+  const script = `
+    require("node:http").createServer((q, a) => a.end("served"))
+      .listen(${port}, "${address}", () => console.log("listens"));
+    process.stdin.on("end", () => process.exit()).resume();`;
+  const [file = "", ...args] = [...inside, tools.node, "-e", script];
+  const server = spawn(file, args, { stdio: ["pipe", "pipe", "inherit"] });
+  internet.once("exit", () => server.stdin.end());
+  await createInterface({ input: server.stdout })[Symbol.asyncIterator]().next();
 }
 
 function end(child: ChildProcess, name: string): void {

@@ -17,8 +17,12 @@ const forwardSetting = "/proc/sys/net/ipv4/ip_forward";
 /** All engines of a machine share this prefix, so that the rules also separate the sandboxes of different engines. */
 const anyInterface = "brth*";
 
-export async function prepareNat(instance: string, subnet: string): Promise<void> {
-  await nft(`${removalScript(instance)}\n${ruleset(instance, subnet)}`);
+export async function prepareNat(
+  instance: string,
+  subnet: string,
+  nameServers: string[],
+): Promise<void> {
+  await nft(`${removalScript(instance)}\n${ruleset(instance, subnet, nameServers)}`);
   if (readFileSync(forwardSetting, "utf8").trim() !== "1") writeFileSync(forwardSetting, "1");
 }
 
@@ -79,20 +83,21 @@ async function nft(text: string): Promise<void> {
   await run(["nft", "-f", "-"], { timeoutMs: stepTimeoutMs, stdin: `${text}\n` });
 }
 
-// Declares the table before it deletes it, so that a missing table is no error.
-function removalScript(instance: string): string {
-  return `table inet berth_${instance} {}\ndelete table inet berth_${instance}`;
-}
-
-function ruleset(instance: string, subnet: string): string {
+/** Of link-local addresses, which cloud metadata has, sandboxes reach the machine's name servers and no other. */
+function ruleset(instance: string, subnet: string, nameServers: string[]): string {
   const own = `${prefixOf(instance)}*`;
+  const linkLocal = nameServers.filter((it) => /^169\.254\.\d{1,3}\.\d{1,3}$/.test(it));
+  const allowed = linkLocal.map(
+    (it) => `iifname "${own}" ip daddr ${it} meta l4proto { tcp, udp } th dport 53 accept`,
+  );
   return `table inet berth_${instance} {
   chain forward {
     type filter hook forward priority filter - 10; policy accept;
     iifname "${anyInterface}" oifname "${anyInterface}" drop
     iifname "${own}" meta nfproto ipv6 drop
     iifname "${own}" ip saddr != ${subnet} drop
-    iifname "${own}" ip daddr 169.254.0.0/16 th dport != 53 drop
+    ${allowed.join("\n    ")}
+    iifname "${own}" ip daddr 169.254.0.0/16 drop
     iifname "${own}" accept
     oifname "${own}" ct state established,related accept
     oifname "${own}" drop
@@ -106,6 +111,11 @@ function ruleset(instance: string, subnet: string): string {
     ip saddr ${subnet} oifname != "${anyInterface}" masquerade
   }
 }`;
+}
+
+// Declares the table before it deletes it, so that a missing table is no error.
+function removalScript(instance: string): string {
+  return `table inet berth_${instance} {}\ndelete table inet berth_${instance}`;
 }
 
 const allocated = new Set<number>();

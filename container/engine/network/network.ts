@@ -55,7 +55,7 @@ async function prepareNatIfPossible(
   if (absent.length > 0)
     return `${absent.join(" and ")} not installed (packages iproute2, nftables)`;
   try {
-    await prepareNat(instance, settings.subnet);
+    await prepareNat(instance, settings.subnet, nameServersIn(resolvConf("nat")));
     return undefined;
   } catch (error) {
     log("nat_unavailable", { why: messageOf(error) });
@@ -88,6 +88,10 @@ export function resolvConf(mode: NetworkMode): string {
     if (lines.some((line) => line.includes("nameserver"))) return `${lines.join("\n")}\n`;
   }
   return mode === "pasta" ? `nameserver ${pastaNameServer}\n` : "";
+}
+
+function nameServersIn(text: string): string[] {
+  return [...text.matchAll(/^\s*nameserver\s+(\S+)/gm)].map(([, address = ""]) => address);
 }
 
 export type Connection = { close(): void };
