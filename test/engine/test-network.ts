@@ -12,7 +12,7 @@ const first = 4 * ((worker % 4) * 16 + (process.pid % 16));
 export const serverAddress = `198.51.100.${first + 2}`;
 export const machineAddress = `198.51.100.${first + 1}`;
 
-/** Of the range that cloud metadata is in; concurrent test files use different ones. */
+/** An address in the range of cloud metadata; concurrent test files use different ones. */
 export const linkLocalAddress = (last: number) => `169.254.${first}.${last}`;
 
 export type TestInternet = {

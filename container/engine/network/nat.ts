@@ -83,7 +83,7 @@ async function nft(text: string): Promise<void> {
   await run(["nft", "-f", "-"], { timeoutMs: stepTimeoutMs, stdin: `${text}\n` });
 }
 
-/** Of link-local addresses, which cloud metadata has, sandboxes reach the machine's name servers and no other. */
+/** Sandboxes reach no link-local addresses, which cloud metadata has, but those of the machine's name servers. */
 function ruleset(instance: string, subnet: string, nameServers: string[]): string {
   const own = `${prefixOf(instance)}*`;
   const linkLocal = nameServers.filter((it) => /^169\.254\.\d{1,3}\.\d{1,3}$/.test(it));
