@@ -1,5 +1,4 @@
 /** kill -9 of workerd alone: the server restarts it, and what runs in sandboxes does not notice. */
-import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Viewer } from "../../agent/terminals/terminal-socket.ts";
 import { until } from "../../until.ts";
@@ -8,8 +7,10 @@ import { openViewer, Runs, readUntilCut } from "../runs/runs.ts";
 import { type Server, startServer } from "../server.ts";
 
 const lines = 250;
-/** Runs for some 5 s. */
-const printing = `for n in $(seq ${lines}); do echo line $n; sleep 0.02; done`;
+/** Commands of the test wait for this file, so that they are cut off however slow the machine is. */
+const waitForGo = "while ! test -e go; do sleep 0.05; done";
+const halfway = `if test $n = ${lines / 2}; then ${waitForGo}; fi`;
+const printing = `for n in $(seq ${lines}); do echo line $n; ${halfway}; sleep 0.01; done`;
 const expectedOutput = Array.from({ length: lines }, (_, n) => `line ${n + 1}\n`).join("");
 const restartsMax = 5;
 
@@ -19,43 +20,49 @@ async function startOwnServer(): Promise<Server> {
   return server;
 }
 
+/** What a reader got by now, over all of its connections. */
+class Reading {
+  readonly #chunks: Uint8Array[] = [];
+  offset = 0;
+  cuts = 0;
+
+  take(bytes: Uint8Array): void {
+    this.#chunks.push(bytes);
+    this.offset += bytes.length;
+  }
+
+  text(): string {
+    return Buffer.concat(this.#chunks).toString().replaceAll("\r\n", "\n");
+  }
+}
+
 /** Reads a stream to its end and resumes it after each cut. */
-async function follow(runs: Runs, processId: string): Promise<{ text: string; cuts: number }> {
-  const chunks: Uint8Array[] = [];
-  let [offset, cuts] = [0, 0];
+async function follow(runs: Runs, processId: string, reading: Reading): Promise<void> {
   await until("the log is read to its end", async () => {
     const read = async (signal: AbortSignal) => {
-      const response = await runs.bytes(processId, offset, signal);
+      const response = await runs.bytes(processId, reading.offset, signal);
       if (response.ok) return response;
       throw new Error(`the follower got ${response.status}: ${await response.text()}`);
     };
     const unlimited = { bytes: Number.POSITIVE_INFINITY, ms: 60_000 };
-    const end = await readUntilCut(read, unlimited, (bytes) => {
-      chunks.push(bytes);
-      offset += bytes.length;
-    }).catch((error: unknown) => {
+    const take = (bytes: Uint8Array) => reading.take(bytes);
+    const end = await readUntilCut(read, unlimited, take).catch((error: unknown) => {
       // fetch reports a broken or refused connection by a TypeError.
       if (!(error instanceof TypeError)) throw error;
-      cuts += 1;
+      reading.cuts += 1;
       return "cut";
     });
     return end === "whole";
   });
-  return { text: Buffer.concat(chunks).toString(), cuts };
 }
 
 /** Views a terminal until its command has exited and reconnects after each cut. */
-async function view(server: Server, path: string): Promise<{ text: string; cuts: number }> {
-  const output: Buffer[] = [];
-  let [offset, cuts] = [0, 0];
-  const take = (bytes: Buffer) => {
-    output.push(bytes);
-    offset += bytes.length;
-  };
+async function view(server: Server, path: string, reading: Reading): Promise<void> {
+  const take = (bytes: Buffer) => reading.take(bytes);
   await until("the terminal has exited", async () => {
     let viewer: Viewer;
     try {
-      viewer = await openViewer(server, path, { after: offset, take });
+      viewer = await openViewer(server, path, { after: reading.offset, take });
     } catch {
       // Nothing listens while workerd is restarted.
       return false;
@@ -63,10 +70,9 @@ async function view(server: Server, path: string): Promise<{ text: string; cuts:
     await viewer.ended();
     expect(viewer.snapshots, "nothing was skipped").toEqual([]);
     if (viewer.exit !== undefined) return true;
-    cuts += 1;
+    reading.cuts += 1;
     return false;
   });
-  return { text: Buffer.concat(output).toString().replaceAll("\r\n", "\n"), cuts };
 }
 
 describe("kill -9 of workerd", () => {
@@ -90,14 +96,19 @@ describe("kill -9 of workerd", () => {
     expect(first.body).toMatchObject({ exitCode: 0 });
     const printer = (await call("POST", "processes", { command: printing })).body;
     const id = String(printer.id);
-    const followed = follow(runs, id);
+    const [log, screen] = [new Reading(), new Reading()];
+    const followed = follow(runs, id, log);
     const argv = ["sh", "-c", printing];
     expect((await call("POST", "terminals", { id: "view", argv })).status).toBe(201);
-    const viewed = view(server, `${runs.id}/terminals/view`);
-    const slow = { command: "sleep 2; echo ran >> slow; date +%N" };
+    const viewed = view(server, `${runs.id}/terminals/view`, screen);
+    const slow = { command: `touch waits; ${waitForGo}; echo ran >> slow; date +%N` };
     const cutOff = call("POST", "exec", slow, "during-the-kill");
     const cutOffEnds = expect(cutOff).rejects.toThrow(TypeError);
-    await pause(1_000);
+    const hasBegun = "test -e waits && echo begun";
+    await until("all commands run", async () => {
+      const { body } = await call("POST", "exec", { command: hasBegun });
+      return body.stdout === "begun\n" && log.offset > 0 && screen.offset > 0;
+    });
 
     const { stderr } = server.launched.output;
     await replaceWorkerd(server);
@@ -120,7 +131,7 @@ describe("kill -9 of workerd", () => {
     const held = { state: "held", holder: "deploy", fence };
     expect((await runs.call("GET", "lease")).body).toMatchObject(held);
     expect((await server.exec(runs.id, "true")).body.error).toMatchObject({ code: "lease_held" });
-    const fenced = await call("POST", "exec", { command: "echo in" });
+    const fenced = await call("POST", "exec", { command: "touch go; echo in" });
     expect(fenced.body).toMatchObject({ exitCode: 0, stdout: "in\n" });
 
     const repeated = await call("POST", "exec", keyed, "before-the-kill");
@@ -131,12 +142,11 @@ describe("kill -9 of workerd", () => {
     const counted = await call("POST", "exec", { command: "cat count slow" });
     expect(counted.body).toMatchObject({ stdout: "ran\nran\n" });
 
-    const log = await followed;
-    expect(log.text).toBe(expectedOutput);
+    await Promise.all([followed, viewed]);
+    expect(log.text()).toBe(expectedOutput);
     expect(log.cuts).toBeGreaterThan(0);
     expect(await runs.exited(id)).toMatchObject({ exitCode: 0, pid: printer.pid });
-    const screen = await viewed;
-    expect(screen.text).toBe(expectedOutput);
+    expect(screen.text()).toBe(expectedOutput);
     expect(screen.cuts).toBeGreaterThan(0);
 
     expect((await call("DELETE", "lease")).status).toBe(200);
