@@ -59,8 +59,8 @@ async function resolveOnlyConfig(
   output: Output,
   scope: Required<Scope>,
 ): Promise<Required<Scope>> {
-  const page = await berth.list({ "scope.repo": scope.repo, "scope.branch": scope.branch });
-  const current = page.sandboxes.filter((item) => item.current);
+  const query = { "scope.repo": scope.repo, "scope.branch": scope.branch };
+  const current = (await listAll(berth, query)).filter((item) => item.current);
   const configs = current.map((item) => item.scope?.config ?? "");
   if (configs.length === 0 || configs.includes(scope.config)) return scope;
   const [only = "", ...more] = configs;

@@ -238,6 +238,8 @@ export const limits = {
   eventsMax: 1000,
   /** One page of events. */
   eventsPageMax: 1000,
+  /** Its events together, which may hold metadata. */
+  eventsPageBytesMax: MiB,
   /** Commands are reported in batches: a row for each would cost more than the command. */
   eventsExecsEveryMs: second,
   eventsExecsMax: 100,

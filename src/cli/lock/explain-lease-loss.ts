@@ -3,6 +3,7 @@ import type { SandboxHandle } from "../../client/index.ts";
 import { asBerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { Failure } from "../failure.ts";
+import { readPages } from "../list-all.ts";
 
 const causes: Record<string, string> = {
   disconnected: "the server could not be reached for ten seconds",
@@ -37,7 +38,10 @@ export async function explainLeaseLoss(
 async function findTaker(sandbox: SandboxHandle, fence?: number): Promise<string | undefined> {
   try {
     const query = { limit: limits.eventsPageMax, answerWithinMs: eventsTimeoutMs };
-    const { events } = await sandbox.events(query);
+    const pages = await readPages(({ cursor }) =>
+      sandbox.events(cursor === undefined ? query : { ...query, after: Number(cursor) }),
+    );
+    const events = pages.flatMap((page) => page.events);
     const lost = events.findLast(
       ({ event }) =>
         event.type === "lease" &&

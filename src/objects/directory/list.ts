@@ -11,6 +11,7 @@ import { limits } from "../../protocol/limits.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
 import { EventStreams } from "../shared/event-stream.ts";
 import type { ObjectHost } from "../shared/host.ts";
+import { takeFitting } from "../shared/page-size.ts";
 import type { Waiters } from "../shared/waiters.ts";
 import { selections } from "./select.ts";
 
@@ -33,23 +34,13 @@ export function listPage(
     ),
   );
   keys.sort(newestFirst);
-  const shown = fitToPage(keys.slice(0, query.limit));
+  const shown = takeFitting(keys.slice(0, query.limit), limits.sandboxesPageBytesMax);
   const last = shown.at(-1);
   const more = keys.length > shown.length && last !== undefined;
   return {
     sandboxes: rowsOf(host, shown).map(toListed),
     nextCursor: more ? `${last.created_at}.${last.id}` : null,
   };
-}
-
-/** Keeps at least one row, because a cursor cannot continue after an empty page. */
-function fitToPage(keys: PageKey[]): PageKey[] {
-  let bytes = 0;
-  const tooMany = keys.findIndex((key) => {
-    bytes += key.bytes;
-    return bytes > limits.sandboxesPageBytesMax;
-  });
-  return tooMany < 0 ? keys : keys.slice(0, Math.max(1, tooMany));
 }
 
 function rowsOf(host: ObjectHost, keys: PageKey[]): ListedRow[] {
@@ -97,16 +88,24 @@ export function listEvents(host: ObjectHost, { after, limit }: EventsQuery): Ten
   const [newest] = host.sql<{ seq: number | null }>("SELECT max(seq) AS seq FROM event");
   // A cursor above the newest number belongs to rows that were lost.
   const lost = after > (newest?.seq ?? 0);
-  const rows = host.sql<{ seq: number; at: string; sandbox: string; data: string }>(
-    "SELECT seq, at, sandbox, data FROM event WHERE seq > ? ORDER BY seq LIMIT ?",
-    lost ? 0 : after,
+  const start = lost ? 0 : after;
+  const keys = host.sql<{ seq: number; bytes: number }>(
+    "SELECT seq, octet_length(data) AS bytes FROM event WHERE seq > ? ORDER BY seq LIMIT ?",
+    start,
     limit,
   );
+  const shown = takeFitting(keys, limits.eventsPageBytesMax);
+  const last = shown.at(-1);
+  const rows = host.sql<{ seq: number; at: string; sandbox: string; data: string }>(
+    "SELECT seq, at, sandbox, data FROM event WHERE seq > ? AND seq <= ? ORDER BY seq",
+    start,
+    last?.seq ?? start,
+  );
+  const more = keys.length === limit || shown.length < keys.length;
   const [oldest] = host.sql<{ seq: number | null }>("SELECT min(seq) AS seq FROM event");
-  const last = rows.at(-1);
   return {
     events: rows.map(({ data, ...row }) => ({ ...row, event: JSON.parse(data) })),
-    nextCursor: rows.length === limit && last !== undefined ? String(last.seq) : null,
+    nextCursor: more && last !== undefined ? String(last.seq) : null,
     gap: lost || (oldest?.seq ?? 1) > after + 1,
   };
 }

@@ -2,6 +2,7 @@
 import type { EventData, EventsPage, EventsQuery, SandboxEventView } from "../../protocol/event.ts";
 import { limits } from "../../protocol/limits.ts";
 import { EventStreams } from "../shared/event-stream.ts";
+import { takeFitting } from "../shared/page-size.ts";
 import type { SandboxActor } from "./actor.ts";
 import type { Host } from "./host.ts";
 
@@ -44,13 +45,23 @@ export function page(
   { host }: SandboxActor,
   { after, limit }: Pick<EventsQuery, "after" | "limit">,
 ): EventsPage {
-  const query = "SELECT seq, at, data FROM event WHERE seq > ? ORDER BY seq LIMIT ?";
-  const events = host.sql<EventRow>(query, after, limit).map(viewRow);
+  const keys = host.sql<{ seq: number; bytes: number }>(
+    "SELECT seq, octet_length(data) AS bytes FROM event WHERE seq > ? ORDER BY seq LIMIT ?",
+    after,
+    limit,
+  );
+  const shown = takeFitting(keys, limits.eventsPageBytesMax);
+  const last = shown.at(-1);
+  const rows = host.sql<EventRow>(
+    "SELECT seq, at, data FROM event WHERE seq > ? AND seq <= ? ORDER BY seq",
+    after,
+    last?.seq ?? after,
+  );
+  const more = keys.length === limit || shown.length < keys.length;
   const [oldest] = host.sql<{ seq: number | null }>("SELECT min(seq) AS seq FROM event");
-  const last = events.at(-1);
   return {
-    events,
-    nextCursor: events.length === limit && last !== undefined ? String(last.seq) : null,
+    events: rows.map(viewRow),
+    nextCursor: more && last !== undefined ? String(last.seq) : null,
     gap: (oldest?.seq ?? 1) > after + 1,
   };
 }
