@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
+  type CgroupControllers,
+  countsTcpMemory,
   engineFolders,
   findCgroupControllers,
   warmUpCgroupMoves,
@@ -46,6 +48,18 @@ describe("the warm-up move between cgroups", () => {
 });
 
 describe("the controllers of an engine", () => {
+  it("[R46] count the memory of TCP connections, unless version 1 runs on a kernel without that limit", () => {
+    const folder = mkdtempSync(join(tmpdir(), "berth-group-"));
+    const counts = (memory: CgroupControllers["memory"]) =>
+      countsTcpMemory({ ...none, engineGroup: undefined, memory });
+    expect(counts(undefined)).toBe(false);
+    expect(counts({ folder, version: 2 })).toBe(true);
+    expect(counts({ folder, version: 1 })).toBe(false);
+    writeFileSync(join(folder, "memory.kmem.tcp.limit_in_bytes"), "");
+    expect(counts({ folder, version: 1 })).toBe(true);
+    rmSync(folder, { recursive: true });
+  });
+
   it("[R45] gives all sandboxes together half of the usual weight for the processor", () => {
     const found = findCgroupControllers("test-of-weights");
     const { cpu } = found;

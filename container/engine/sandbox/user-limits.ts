@@ -17,8 +17,8 @@ const pendingSignalsPerProcess = 4;
 
 /**
  * Limits that the kernel counts for a user. A mapped user has a count of its own in each sandbox, which a limit keeps
- * to its share. All sandboxes of root are one user: any limit is one that the first can use up, so there is none
- * where a group, or the namespace, bounds the same.
+ * to its share. All sandboxes of root are one user, and the first could use up every limit, so there is none where
+ * a group, or the namespace, bounds the same.
  */
 export function userLimitsOf(
   { user, cgroups, raisesUserLimits, accountsSignals }: LimitingMachine,
