@@ -1,6 +1,5 @@
 /** Runs programs on the files of sandboxes with the rights of their owner, and ends them when the engine ends. */
 import { statfsSync } from "node:fs";
-import { BerthError } from "../../../src/protocol/errors.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { log, messageOf } from "../log.ts";
 import { type RunOptions, run } from "../run.ts";
@@ -34,37 +33,18 @@ export async function runFileWork(argv: string[], options: RunOptions): Promise<
   return await running.finally(() => runningWork.delete(running));
 }
 
-export async function copyInto(
-  sources: string[],
-  folder: string,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    await runCopyProgram(["cp", "--archive", "--reflink=auto", "--", ...sources, folder], signal);
-  } catch (error) {
-    if (signal.aborted || !isDiskFull(folder)) throw error;
-    throw new BerthError(
-      "disk_full",
-      "The disk of this machine is too full for a copy of the files.",
-      {
-        hint: "Remove checkpoints that are no longer needed, or free disk space below the data folder.",
-      },
-    );
-  }
-}
-
 export function removeInBackground(folder: string): void {
-  runCopyProgram(["rm", "--recursive", "--force", "--", folder]).catch((error: unknown) =>
+  runOnTree(["rm", "--recursive", "--force", "--", folder]).catch((error: unknown) =>
     log("trash_kept", { why: messageOf(error) }),
   );
 }
 
 export async function diskUsageOf(folder: string): Promise<number> {
-  const usage = await runCopyProgram(["du", "--summarize", "--block-size=1", "--", folder]);
+  const usage = await runOnTree(["du", "--summarize", "--block-size=1", "--", folder]);
   return Number.parseInt(usage, 10);
 }
 
-function runCopyProgram(argv: string[], signal?: AbortSignal): Promise<string> {
+function runOnTree(argv: string[], signal?: AbortSignal): Promise<string> {
   return runFileWork(argv, { timeoutMs: limits.snapshotTimeoutMs, signal });
 }
 

@@ -4,7 +4,7 @@
  */
 import { existsSync, mkdirSync, renameSync } from "node:fs";
 import { BerthError, type ErrorCode } from "../../../src/protocol/errors.ts";
-import { copyInto, diskUsageOf } from "../rootfs/file-work.ts";
+import { diskUsageOf } from "../rootfs/file-work.ts";
 import {
   adoptTree,
   type DataFolders,
@@ -14,6 +14,7 @@ import {
   temporaryFolder,
 } from "../rootfs/folders.ts";
 import { makeSemaphore } from "../semaphore.ts";
+import { copyInto } from "./copy.ts";
 
 /** Snapshots that are being made, by their path. */
 const beingMade = new Map<string, Promise<number>>();

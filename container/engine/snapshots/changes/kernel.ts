@@ -69,6 +69,37 @@ export class FileStatus {
     return Number(this.#bytes.readBigUInt64LE(40));
   }
 
+  /** Whether a file has fewer blocks than bytes. */
+  get isSparse(): boolean {
+    return Number(this.#bytes.readBigUInt64LE(48)) * 512 < this.size;
+  }
+
+  get inode(): bigint {
+    return this.#bytes.readBigUInt64LE(32);
+  }
+
+  get links(): number {
+    return this.#bytes.readUInt32LE(16);
+  }
+
+  get owner(): number {
+    return this.#bytes.readUInt32LE(20);
+  }
+
+  get group(): number {
+    return this.#bytes.readUInt32LE(24);
+  }
+
+  get mode(): number {
+    return this.#bytes.readUInt16LE(28) & 0o7777;
+  }
+
+  /** The number of a device, in the form that `mknod` takes. */
+  get device(): bigint {
+    const [major, minor] = [this.#bytes.readUInt32LE(128), this.#bytes.readUInt32LE(132)];
+    return BigInt((minor & 0xff) | ((major & 0xfff) << 8)) | (BigInt(minor & ~0xff) << 12n);
+  }
+
   get modifiedNs(): bigint {
     return this.#timeAt(112);
   }
@@ -76,6 +107,15 @@ export class FileStatus {
   /** When the inode last changed; programs cannot set it. */
   get changedNs(): bigint {
     return this.#timeAt(96);
+  }
+
+  /** Writes the times of the last access and modification, as `utimensat` takes them. */
+  copyTimes(times: BigInt64Array): void {
+    const nanoseconds = (offset: number) => BigInt(this.#bytes.readUInt32LE(offset));
+    times[0] = this.#bytes.readBigInt64LE(64);
+    times[1] = nanoseconds(72);
+    times[2] = this.#bytes.readBigInt64LE(112);
+    times[3] = nanoseconds(120);
   }
 
   /** Compares kind, mode, owner, group and device number. */
