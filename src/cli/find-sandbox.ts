@@ -11,6 +11,7 @@ import { type Checkout, readCheckout } from "./checkout/checkout.ts";
 import { type FoundConfig, readConfig } from "./checkout/config.ts";
 import type { Context } from "./context.ts";
 import { Failure } from "./failure.ts";
+import { listWithTenant } from "./list-all.ts";
 import type { Output } from "./output/output.ts";
 import { runSetup, setupPending, waitUntilReady } from "./prepare-sandbox.ts";
 import { resolveScope } from "./resolve-scope.ts";
@@ -103,11 +104,13 @@ async function findForCheckout(
   const expected = readConfig(checkout.root, context.cwd, options.config);
   const state = new LocalState(checkout, context.output);
   context.progress.show("Looking for the sandbox");
-  const scope = await resolveScope(berth, context.output, checkout, expected, state);
+  const { url: server } = context.server;
+  const isKnown = (scope: Required<Scope>) => state.knows(scope, server);
+  const scope = await resolveScope(berth, context.output, checkout, expected, isKnown);
   const config = resolveConfig(checkout, expected, scope);
   const view = await findOrCreate(berth, checkout, config, scope, options);
-  const { id, replaced, createdAt } = view;
-  state.remember({ id, ...scope, configFile: config.file, createdAt });
+  const { id, replaced, createdAt, tenantId } = view;
+  state.remember({ id, ...scope, configFile: config.file, createdAt, tenantId, server });
   const sandbox = context.berth.sandbox(id);
   const made = view.found !== true;
   const isUsed = !made && options.make !== false;
@@ -168,11 +171,11 @@ async function findOrCreate(
 async function findExisting(berth: Berth, scope: Required<Scope>): Promise<Sandbox | undefined> {
   const { repo, branch, config } = scope;
   const query = { "scope.repo": repo, "scope.branch": branch, "scope.config": config };
-  const page = await berth.list(query);
-  const row = page.sandboxes.find(({ current }) => current);
+  const { sandboxes, tenantId } = await listWithTenant(berth, query);
+  const row = sandboxes.find(({ current }) => current);
   if (row === undefined) return undefined;
   const { stateAsOf: _asOf, current: _current, ...view } = row;
-  return view;
+  return { ...view, tenantId };
 }
 
 function createInput(checkout: Checkout, { content, file, hash }: FoundConfig): CreateInput {

@@ -1,12 +1,16 @@
-/** Joins what the server lists with the sandboxes recorded locally; those that are not listed are looked up singly. */
+/**
+ * Joins what the server lists with the sandboxes recorded locally; those that are not listed are looked up singly.
+ * Only the tenant that made a sandbox can tell that it has ended: for any other it does not exist either.
+ */
 import type { Berth } from "../client/index.ts";
 import type { ListedSandbox, SandboxesInput } from "../protocol/directory.ts";
 import { asBerthError } from "../protocol/errors.ts";
-import { listAll, mapConcurrently } from "./list-all.ts";
+import { listWithTenant, mapConcurrently } from "./list-all.ts";
 import {
   hasScope,
   type KnownSandbox,
   type LocalState,
+  type Origin,
   type ScopeKey,
 } from "./state/local-state.ts";
 
@@ -34,12 +38,17 @@ export type SandboxRow = {
   listed: ListedSandbox | undefined;
 };
 
+/** `foreign`: those recorded here that another tenant or another server made. */
+type Gathered = { rows: SandboxRow[]; foreign: KnownSandbox[] };
+
 export async function gatherSandboxes(
   berth: Berth,
+  server: string,
   state: LocalState | undefined,
   filter: ListFilter,
-): Promise<SandboxRow[]> {
-  const listed = await listAll(berth, toQuery(filter));
+): Promise<Gathered> {
+  const { sandboxes: listed, tenantId } = await listWithTenant(berth, toQuery(filter));
+  const origin = { tenantId, server };
   const isFiltered = filter.state !== undefined || filter.mine || filter.metadata.length > 0;
   const recorded = isFiltered ? [] : (state?.list() ?? []);
   const missing = recorded.filter(
@@ -48,14 +57,20 @@ export async function gatherSandboxes(
       (filter.branch ?? branch) === branch &&
       !listed.some((item) => item.id === id),
   );
-  const states = await mapConcurrently(missing, ({ id }) => probeState(berth, id));
-  const unlisted = missing.map((known, index) => toUnlistedRow(known, states[index] ?? "unknown"));
-  const isDestroyed = (row: SandboxRow) => row.state === "destroyed";
-  state?.forget(unlisted.filter(isDestroyed).map(({ id }) => id));
-  state?.merge(listed.flatMap((item) => toKnownSandboxes(item, filter.here)));
+  const unlisted = await mapConcurrently(missing, (known) => probeUnlisted(berth, known, tenantId));
   const rows = listed.map((item) => toRow(item, filter.here));
-  rows.push(...unlisted.filter((row) => !isDestroyed(row)));
-  return rows.sort((a, b) => compare(b.createdAt, a.createdAt) || compare(a.id, b.id));
+  const [foreign, ended, seen]: [KnownSandbox[], string[], string[]] = [[], [], []];
+  for (const { known, state } of unlisted) {
+    if (state === "foreign") foreign.push(known);
+    else if (state === "destroyed") ended.push(known.id);
+    else rows.push(toUnlistedRow(known, state));
+    if (state !== "foreign" && state !== "unknown") seen.push(known.id);
+  }
+  state?.confirm([...listed.map(({ id }) => id), ...seen], origin);
+  state?.forget(ended);
+  state?.merge(listed.flatMap((item) => toKnownSandboxes(item, filter.here, origin)));
+  rows.sort((a, b) => compare(b.createdAt, a.createdAt) || compare(a.id, b.id));
+  return { rows, foreign };
 }
 
 function toQuery({ metadata, repo, branch, state, mine }: ListFilter): SandboxesInput {
@@ -63,13 +78,27 @@ function toQuery({ metadata, repo, branch, state, mine }: ListFilter): Sandboxes
   return { ...scope, metadata, state, mine: mine ? "1" : undefined };
 }
 
+type Unlisted = {
+  known: KnownSandbox;
+  /** That of the sandbox; `foreign`: only another tenant can tell; `unknown`: it could not be read. */
+  state: string;
+};
+
 /** Not being listed does not prove that a sandbox was destroyed. */
-async function probeState(berth: Berth, id: string): Promise<string> {
+async function probeUnlisted(
+  berth: Berth,
+  known: KnownSandbox,
+  tenantId: string | undefined,
+): Promise<Unlisted> {
+  const isOwn = known.tenantId !== undefined && known.tenantId === tenantId;
+  if (known.tenantId !== undefined && !isOwn) return { known, state: "foreign" };
   try {
-    return (await berth.sandbox(id).get()).state;
+    return { known, state: (await berth.sandbox(known.id).get()).state };
   } catch (thrown) {
     const code = asBerthError(thrown)?.code;
-    return code === "not_found" || code === "sandbox_destroyed" ? "destroyed" : "unknown";
+    if (code === "sandbox_destroyed") return { known, state: "destroyed" };
+    if (code !== "not_found") return { known, state: "unknown" };
+    return { known, state: isOwn ? "destroyed" : "foreign" };
   }
 }
 
@@ -90,10 +119,14 @@ function toUnlistedRow(known: KnownSandbox, state: string): SandboxRow {
   return { id, state, repo, branch, configFile, createdAt, ...position };
 }
 
-function toKnownSandboxes(sandbox: ListedSandbox, here: ScopeKey | undefined): KnownSandbox[] {
+function toKnownSandboxes(
+  sandbox: ListedSandbox,
+  here: ScopeKey | undefined,
+  origin: Origin,
+): KnownSandbox[] {
   const { id, scope, client, createdAt, current } = sandbox;
   if (!current || scope === undefined || scope.repo !== here?.repo) return [];
-  return [{ id, ...scope, configFile: client?.configFile, createdAt }];
+  return [{ id, ...scope, configFile: client?.configFile, createdAt, ...origin }];
 }
 
 function compare(a: string, b: string): number {

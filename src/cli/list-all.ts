@@ -6,8 +6,17 @@ const pageMax = 1000;
 const concurrencyMax = 16;
 
 export async function listAll(berth: Berth, query: SandboxesInput): Promise<ListedSandbox[]> {
+  return (await listWithTenant(berth, query)).sandboxes;
+}
+
+/** `tenantId`: whose they are; undefined if the server is too old to say. */
+export async function listWithTenant(
+  berth: Berth,
+  query: SandboxesInput,
+): Promise<{ sandboxes: ListedSandbox[]; tenantId: string | undefined }> {
   const list = (position: PagePosition) => berth.list({ ...query, ...position, limit: pageMax });
-  return (await readPages(list)).flatMap(({ sandboxes }) => sandboxes);
+  const pages = await readPages(list);
+  return { sandboxes: pages.flatMap(({ sandboxes }) => sandboxes), tenantId: pages[0]?.tenantId };
 }
 
 type PagePosition = { cursor?: string };

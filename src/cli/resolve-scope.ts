@@ -11,7 +11,6 @@ import { runGit } from "./checkout/git.ts";
 import { Failure } from "./failure.ts";
 import { listAll } from "./list-all.ts";
 import type { Output } from "./output/output.ts";
-import type { LocalState } from "./state/local-state.ts";
 
 /** Only the newest ones: each costs a call of git. */
 const ancestorsMax = 50;
@@ -21,11 +20,11 @@ export async function resolveScope(
   output: Output,
   checkout: Checkout,
   config: FoundConfig,
-  state: LocalState,
+  isKnown: (scope: Required<Scope>) => boolean,
 ): Promise<Required<Scope>> {
   const { repo, branchKey: branch } = checkout;
   const scope = { repo, branch, config: config.scope };
-  if (state.find(scope) !== undefined) return scope;
+  if (isKnown(scope)) return scope;
   if (branch.startsWith(detachedPrefix)) return await resolveDetachedScope(berth, checkout, scope);
   // A configuration file that exists or was given leaves no doubt.
   return config.file === undefined ? await resolveOnlyConfig(berth, output, scope) : scope;

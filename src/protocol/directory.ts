@@ -2,12 +2,13 @@
 import { z } from "zod";
 import { eventDataSchema } from "./event.ts";
 import { component } from "./fields/component.ts";
+import { tenantIdSchema } from "./fields/id.ts";
 import { nextCursor, pageLimit } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
 import { sandboxSchema, stateNames } from "./sandbox.ts";
 
 export const listedSandboxSchema = sandboxSchema
-  .omit({ lease: true })
+  .omit({ lease: true, tenantId: true })
   .extend({
     stateAsOf: z.iso.datetime().describe("When the sandbox last reported this state."),
     current: z.boolean().describe("Whether it is the current sandbox of its scope."),
@@ -17,6 +18,7 @@ export const listedSandboxSchema = sandboxSchema
 export const sandboxesSchema = component("Sandboxes", {
   sandboxes: z.array(listedSandboxSchema),
   nextCursor: z.string().nullable(),
+  tenantId: tenantIdSchema.optional(),
 });
 
 const metadataFilter = z

@@ -4,7 +4,7 @@ import { checkpointIdSchema } from "./checkpoint.ts";
 import { BerthError } from "./errors.ts";
 import { component } from "./fields/component.ts";
 import { pathSchema, sandboxEnvSchema } from "./fields/env.ts";
-import { sandboxIdSchema } from "./fields/id.ts";
+import { sandboxIdSchema, tenantIdSchema } from "./fields/id.ts";
 import { flagSchema, wholeNumber } from "./fields/scalar.ts";
 import { clientSchema, onExistingSchema, scopeSchema } from "./fields/scope.ts";
 import { sizeNameSchema } from "./fields/size.ts";
@@ -156,6 +156,7 @@ export const sandboxSchema = component("Sandbox", {
   scope: scopeSchema.optional(),
   client: clientSchema.optional(),
   madeBy: z.string().optional().describe("Identifies the key that created it."),
+  tenantId: tenantIdSchema.optional().describe("In the response to a create: see the list."),
   found: z.literal(true).optional().describe("In the response to a create: the sandbox existed."),
   replaced: sandboxIdSchema
     .optional()

@@ -13,13 +13,7 @@ import { WorkerEntrypoint } from "cloudflare:workers";
 import type { Env } from "../config.ts";
 import type { AgentVerb, CallableVerb, VerbArgs } from "../objects/sandbox/dispatch/verb-call.ts";
 import type { BerthApi, CreateOptions, SandboxApi } from "../protocol/api.ts";
-import {
-  type Counts,
-  type SandboxesInput,
-  type SandboxesPage,
-  sandboxesQuerySchema,
-  type TenantEvents,
-} from "../protocol/directory.ts";
+import type { Counts, SandboxesInput, SandboxesPage, TenantEvents } from "../protocol/directory.ts";
 import { eventsQuerySchema } from "../protocol/event.ts";
 import type { PlansInput, PlansPage } from "../protocol/plan.ts";
 import { type Caller, type Right, rightSchema, rights } from "../protocol/rights.ts";
@@ -37,7 +31,7 @@ import { validateTarget } from "./http/target.ts";
 import { validate } from "./http/validate.ts";
 import { callerFor } from "./http/verb-handler.ts";
 import { createSandbox } from "./special/create.ts";
-import { countSandboxes } from "./special/events.ts";
+import { countSandboxes, listSandboxes } from "./special/events.ts";
 import { PlanTarget } from "./special/plan-target.ts";
 import { listPlans, Plans } from "./special/plans.ts";
 import { type Binding, SpecialTarget } from "./special/sandbox-target.ts";
@@ -55,9 +49,7 @@ export class BerthEntry extends WorkerEntrypoint<Env, Props> implements BerthApi
   }
 
   async list(fields: SandboxesInput = {}): Promise<SandboxesPage> {
-    const caller = this.#callerFor("listSandboxes");
-    const query = validate(sandboxesQuerySchema, fields);
-    return unwrap(await directoryObject(this.env, caller).list(caller, query));
+    return listSandboxes(this.env, this.#callerFor("listSandboxes"), fields);
   }
 
   async counts(): Promise<Counts> {

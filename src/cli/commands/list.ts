@@ -7,7 +7,7 @@ import { command } from "../command.ts";
 import { gatherSandboxes, type SandboxRow } from "../gather-sandboxes.ts";
 import { formatAge } from "../output/format.ts";
 import type { Column } from "../output/table.ts";
-import { LocalState } from "../state/local-state.ts";
+import { type KnownSandbox, LocalState } from "../state/local-state.ts";
 
 export const listCommand = command({
   name: "list",
@@ -36,7 +36,8 @@ export const listCommand = command({
     const state = checkout === undefined ? undefined : new LocalState(checkout, output);
     const isAll = options.all || checkout === undefined;
     context.progress.show("Asking the server");
-    const rows = await gatherSandboxes(berth, state, {
+    const { url } = context.server;
+    const { rows, foreign } = await gatherSandboxes(berth, url, state, {
       ...options,
       repo: isAll ? undefined : checkout.repo,
       here: checkout && {
@@ -46,6 +47,7 @@ export const listCommand = command({
       },
     });
     context.progress.end();
+    if (foreign.length > 0) output.info(formatForeign(foreign));
     if (context.json) return void output.printJson({ sandboxes: rows.map(toJson) });
     if (rows.length === 0) return void output.info("No sandboxes.");
     const columns = isAll ? [...rowColumns, repoColumn] : rowColumns;
@@ -70,6 +72,13 @@ const repoColumn: Column<SandboxRow> = {
 /** Only the container is lost: the next command starts the sandbox again. */
 function formatState({ state, listed }: SandboxRow): string {
   return state === "failed" && listed?.restartable === true ? "lost" : state;
+}
+
+function formatForeign(foreign: KnownSandbox[]): string {
+  const servers = [...new Set(foreign.flatMap(({ server }) => server ?? []))];
+  const from = servers.length === 0 ? "" : ` (${servers.join(", ")})`;
+  const what = foreign.length === 1 ? "1 sandbox" : `${foreign.length} sandboxes`;
+  return `Not shown: ${what} of another server or tenant${from}, known from \`.berth/state.json\`.`;
 }
 
 function formatBranch(branch: string | undefined): string {

@@ -1,6 +1,7 @@
 /** Records the sandboxes of a checkout in `.berth/state.json`, a cache of what the server says. */
 import { appendFileSync, existsSync, lstatSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { sandboxIdSchema } from "../../protocol/fields/id.ts";
 import type { Checkout } from "../checkout/checkout.ts";
@@ -17,6 +18,10 @@ const knownSandboxSchema = z.strictObject({
   /** The hash of the configuration for which drift was reported. */
   toldConfig: z.string().optional(),
   createdAt: z.iso.datetime(),
+  /** Whose it is, as its server says; unknown in the files of earlier versions. */
+  tenantId: z.string().optional(),
+  /** The address at which that server was when it last showed the sandbox. */
+  server: z.string().optional(),
 });
 
 const stateSchema = z.strictObject({
@@ -25,6 +30,8 @@ const stateSchema = z.strictObject({
 });
 
 export type KnownSandbox = z.infer<typeof knownSandboxSchema>;
+/** Whose the sandboxes of a response are, and the address it came from. */
+export type Origin = Pick<KnownSandbox, "tenantId" | "server">;
 export type ScopeKey = Pick<KnownSandbox, "repo" | "branch" | "config">;
 
 /** The oldest are dropped: branches come and go. */
@@ -42,19 +49,34 @@ export class LocalState {
     this.#output = output;
   }
 
-  find(scope: ScopeKey): KnownSandbox | undefined {
-    return this.list().find((record) => hasScope(record, scope));
+  /** Whether a sandbox of the scope was seen on this server, or may have been. */
+  knows(scope: ScopeKey, address: string): boolean {
+    return this.list().some(
+      (record) => hasScope(record, scope) && (record.server ?? address) === address,
+    );
   }
 
-  /** Records the sandbox of a scope, in place of an earlier one. */
+  /** Records the sandbox of a scope, in place of an earlier one of the same tenant. */
   remember(record: KnownSandbox): void {
     this.#change((before) => {
-      const same = before.find((other) => hasScope(other, record));
-      if (same?.id === record.id && same.configFile === record.configFile) return before;
-      return [...before.filter((other) => !hasScope(other, record)), record].slice(
-        -knownSandboxesMax,
-      );
+      const known = before.find(({ id }) => id === record.id);
+      const merged = { ...known, ...record, tenantId: record.tenantId ?? known?.tenantId };
+      if (known !== undefined && isDeepStrictEqual(clean(known), clean(merged))) return before;
+      const others = before.filter((other) => other.id !== record.id && !replaces(record, other));
+      return [...others, merged].slice(-knownSandboxesMax);
     });
+  }
+
+  /** Records whose these sandboxes are, where they are known. A server of an earlier version does not say. */
+  confirm(ids: string[], { tenantId, server }: Origin): void {
+    if (tenantId === undefined) return;
+    const isNews = (record: KnownSandbox) =>
+      ids.includes(record.id) && (record.tenantId !== tenantId || record.server !== server);
+    this.#change((before) =>
+      before.some(isNews)
+        ? before.map((record) => (isNews(record) ? { ...record, tenantId, server } : record))
+        : before,
+    );
   }
 
   /** Records the configuration hash for which drift was reported (undefined: no drift). Returns whether it changed. */
@@ -71,10 +93,12 @@ export class LocalState {
     return true;
   }
 
-  /** Adds sandboxes for scopes that have no record. */
+  /** Adds sandboxes for scopes that have no record of their tenant. */
   merge(found: KnownSandbox[]): void {
     this.#change((before) => {
-      const fresh = found.filter((record) => !before.some((other) => hasScope(other, record)));
+      const fresh = found.filter(
+        (record) => !before.some((other) => other.id === record.id || replaces(record, other)),
+      );
       return fresh.length === 0 ? before : [...before, ...fresh].slice(-knownSandboxesMax);
     });
   }
@@ -146,6 +170,16 @@ export class LocalState {
     // Appended, so that the owner's lines stay whatever happens.
     appendFileSync(path, `${gap}${ignored}\n`);
   }
+}
+
+/** One tenant has one sandbox in a scope; those of others stay known. */
+function replaces(record: KnownSandbox, other: KnownSandbox): boolean {
+  return hasScope(other, record) && other.tenantId === record.tenantId;
+}
+
+/** As it is written to the file. */
+function clean(record: KnownSandbox): unknown {
+  return JSON.parse(JSON.stringify(record));
 }
 
 export function hasScope(record: ScopeKey, scope: ScopeKey): boolean {

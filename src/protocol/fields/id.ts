@@ -11,6 +11,12 @@ export const sandboxIdSchema = z
   .regex(sandboxIdPattern)
   .meta({ id: "SandboxId", example: "k3v9q2m7x1c5b8n4tq0w8e2r" });
 
+/** Tells the tenants of all installations apart, and says nothing else about them. */
+export const tenantIdSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{16}$/)
+  .describe("An id of this tenant on this installation: the same for all its keys.");
+
 export const idempotencyHeader = "idempotency-key";
 
 export const idempotencyKeySchema = z

@@ -1,6 +1,6 @@
 /**
  * Generates sandbox ids, and recognises invented ones by a MAC in their last characters, before an object is
- * addressed: addressing an object creates it, which costs a file and memory.
+ * addressed: addressing an object creates it, which costs a file and memory. Also derives the public id of a tenant.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import {
@@ -31,6 +31,14 @@ export function isGeneratedHere(id: string, secret: string): boolean {
   if (verified.size >= verifiedMax) verified.clear();
   verified.set(id, secret);
   return true;
+}
+
+const tenantIdChars = 16;
+
+/** Tenants of two installations may have one name; their ids differ as their secrets do. */
+export function tenantIdOf(tenant: string, secret: string): string {
+  const mac = createHmac("sha256", secret).update(`tenant id ${tenant}`).digest("base64url");
+  return mac.slice(0, tenantIdChars);
 }
 
 /** 8 characters of an alphabet of 36: about 41 bits of a MAC over the random part. */

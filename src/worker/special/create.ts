@@ -1,11 +1,12 @@
 /** Creates a sandbox or finds the existing one: checks the call, asks the Directory, waits for the start. */
 import { z } from "zod";
-import type { Env } from "../../config.ts";
+import { type Env, readConfig } from "../../config.ts";
 import type { CreateOptions } from "../../protocol/api.ts";
 import { idempotencyHeader } from "../../protocol/fields/id.ts";
 import type { Caller } from "../../protocol/rights.ts";
 import { createCallSchema, createQuerySchema, type Sandbox } from "../../protocol/sandbox.ts";
 import { requireRight } from "../auth/auth.ts";
+import { tenantIdOf } from "../auth/ids.ts";
 import { readBody } from "../http/body.ts";
 import type { Handler } from "../http/context.ts";
 import { gatedCaller, hashOf, idempotencyKey } from "../http/headers.ts";
@@ -61,6 +62,7 @@ export async function createSandbox(
     made,
     sandbox: {
       ...started,
+      tenantId: tenantIdOf(caller.tenant, readConfig(env).secret),
       ...(made ? {} : { found: true }),
       ...(replaced === undefined ? {} : { replaced }),
     },

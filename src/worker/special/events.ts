@@ -3,10 +3,11 @@
 import type { Context } from "hono";
 import { type Env, readConfig } from "../../config.ts";
 import type { Result } from "../../objects/shared/result.ts";
-import { type Counts, sandboxesQuerySchema } from "../../protocol/directory.ts";
+import { type Counts, type SandboxesPage, sandboxesQuerySchema } from "../../protocol/directory.ts";
 import { type EventsQuery, eventsQuerySchema } from "../../protocol/event.ts";
 import { quotaOf } from "../../protocol/fields/quota.ts";
 import type { Caller } from "../../protocol/rights.ts";
+import { tenantIdOf } from "../auth/ids.ts";
 import type { ApiEnv, Handler } from "../http/context.ts";
 import { eventStreamType } from "../http/headers.ts";
 import { directoryObject, sandboxCalls, unwrap } from "../http/objects.ts";
@@ -56,9 +57,18 @@ async function events(c: Context<ApiEnv>, source: EventSource): Promise<Response
 export const list: Handler = async (c) => {
   const metadata = c.req.queries("metadata");
   const fields = { ...c.req.query(), ...(metadata === undefined ? {} : { metadata }) };
-  const query = validate(sandboxesQuerySchema, fields);
-  return c.json(unwrap(await directoryObject(c.env, c.get("caller")).list(c.get("caller"), query)));
+  return c.json(await listSandboxes(c.env, c.get("caller"), fields));
 };
+
+export async function listSandboxes(
+  env: Env,
+  caller: Caller,
+  fields: unknown,
+): Promise<SandboxesPage> {
+  const query = validate(sandboxesQuerySchema, fields);
+  const page = unwrap(await directoryObject(env, caller).list(caller, query));
+  return { ...page, tenantId: tenantIdOf(caller.tenant, readConfig(env).secret) };
+}
 
 export const count: Handler = async (c) => c.json(await countSandboxes(c.env, c.get("caller")));
 
