@@ -22,9 +22,8 @@ export const limits = {
   refusedBodyBytesMax: 256 * MiB,
   /** A request id that a caller chose; it appears in logs. */
   requestIdBytesMax: 64,
-  /** The address and the headers of a request that is passed on to an agent, whose server reads 16 KiB with Berth's own. */
+  /** Address and headers of a request that is passed on to an agent, and how many headers: its server reads 16 KiB and 198, with those of Berth. */
   passedHeadBytesMax: 15 * KiB,
-  /** Its headers: that server counts to 198, and the platform adds some. */
   passedHeadersMax: 128,
 
   // All calls of one machine together
@@ -90,9 +89,8 @@ export const limits = {
   // Processes
   /** Processes that run at once in one sandbox, in addition to commands. */
   processesMax: 256,
-  /** Calls that wait for their turn to replace the process of one name. */
+  /** Calls that wait for their turn to replace the process of one name, and for how long, with the kill grace of a few before it. */
   processReplacersMax: 64,
-  /** Until its turn has come and the replaced process has ended, with the kill grace of a few before it. */
   processReplaceMs: 30 * second,
   /** Exited processes that are remembered, and how long. */
   processesExitedMax: 50,
@@ -118,19 +116,16 @@ export const limits = {
   /** How long a call waits for a process: default and maximum. */
   processWaitDefaultMs: 30 * second,
   processWaitMaxMs: 60 * minute,
-  /** One write to a process; as much again can wait in memory until the process reads it. */
+  /** One write to a process, with as much again in memory until that reads it, and how long a write waits for one that does not read. */
   processStdinBytesMax: 4 * MiB,
-  /** A write waits this long for a process that does not read. */
   processStdinWaitMs: 25 * second,
   /** Calls that wait at once in one sandbox. */
   processWaitersMax: 256,
 
   // Sessions
-  /** Sessions of one sandbox: each is a running shell. */
+  /** Sessions of one sandbox, each a running shell; commands that wait for their turn in one; ended ones whose reason is remembered. */
   sessionsMax: 64,
-  /** Commands that wait for their turn in one session. */
   sessionWaitersMax: 64,
-  /** Ended sessions whose reason is remembered. */
   sessionsEndedMax: 100,
   /** Starting a shell, or copying its state. */
   sessionReadyMs: 10 * second,
@@ -161,9 +156,8 @@ export const limits = {
   jailMemoryBytesMin: 64 * MiB,
   jailProcessesMin: 32,
   jailProcessesMax: 100_000,
-  /** Hosts in one list: each request of a sandbox is compared with all of them. */
+  /** Hosts in one list, with all of which each request of a sandbox is compared, and the length of a host name, as in the DNS. */
   networkHostsMax: 100,
-  /** A host name, as in the DNS. */
   hostCharsMax: 253,
   /** From the start of a container to the agent's first response. */
   startTimeoutMs: 60 * second,
@@ -236,9 +230,8 @@ export const limits = {
   // Events
   /** Events kept for one sandbox; a later reader learns of the gap. */
   eventsMax: 1000,
-  /** One page of events. */
+  /** One page of events, and its events together, which may hold metadata. */
   eventsPageMax: 1000,
-  /** Its events together, which may hold metadata. */
   eventsPageBytesMax: MiB,
   /** Commands are reported in batches: a row for each would cost more than the command. */
   eventsExecsEveryMs: second,
@@ -279,9 +272,8 @@ export const limits = {
   fileListPageMax: 5000,
   /** Entries that one listing examines. */
   fileListEntriesMax: 1_000_000,
-  /** Watches of one sandbox. */
+  /** Watches of one sandbox, and folders under one watch, each of which costs the kernel a kilobyte. */
   fileWatchersMax: 32,
-  /** Folders under one watch: each costs the kernel a kilobyte. */
   fileWatchFoldersMax: 16_384,
   /** Changes of one path within this time are reported as one. */
   fileWatchCoalesceMs: 50,
@@ -289,9 +281,8 @@ export const limits = {
   fileWatchEventsMax: 10_000,
   /** Long work on trees runs in slices of this length, so that nobody else waits longer. */
   fileSliceMs: 20,
-  /** Members of one archive. */
+  /** Members of one archive, and unpacked bytes for each packed one, beyond the first 16 MiB. */
   archiveEntriesMax: 1_000_000,
-  /** Unpacked bytes for each packed one, beyond the first 16 MiB. */
   archiveRatioMax: 200,
 
   // Git
@@ -303,9 +294,8 @@ export const limits = {
   gitCloneTimeoutMs: 10 * minute,
 
   // Checkpoints
-  /** Checkpoints of one sandbox that a caller requested; each holds a tree. */
+  /** Checkpoints of one sandbox that a caller requested, each of which holds a tree, and the length of a name. */
   checkpointsMax: 50,
-  /** The name of a checkpoint. */
   checkpointNameCharsMax: 128,
   /** How long a checkpoint lasts on Cloudflare; each restore renews it. */
   checkpointLifeMs: 30 * 24 * 60 * minute,
@@ -313,9 +303,8 @@ export const limits = {
   // Scopes and lists
   /** Each part of a scope. */
   scopeCharsMax: 512,
-  /** One page of a list of sandboxes. */
+  /** One page of a list of sandboxes, and its rows together: each caller that does not read its response keeps a multiple of it in memory. */
   sandboxesPageMax: 1000,
-  /** The rows of one page together: each caller that does not read its response keeps a multiple of it in memory. */
   sandboxesPageBytesMax: MiB,
   /** Filters by metadata in one list. */
   metadataFiltersMax: 8,
@@ -346,17 +335,15 @@ export const limits = {
   plansPageMax: 1000,
   /** Sandboxes of one plan: each is frozen while all are saved. */
   planMembersMax: 100,
-  /** Members whose files are saved at once, bounded by the disk. */
+  /** Members whose files are saved at once, bounded by the disk, and members that are notified of a decision at once. */
   planPreparesMax: 4,
-  /** Members that are notified of a decision at once. */
   planFinishesMax: 8,
   /** From the first lease to the decision, for the largest trees, a few at a time; beyond it the run aborts. */
   planPrepareMs: 30 * minute,
   /** How long a call waits for the end of a run before it returns 202. */
   planResponseMs: 50 * second,
-  /** Successful runs of one plan that are kept, with the rows of their members. */
+  /** Runs of one plan that are kept, with the rows of their members: successful ones, and aborted ones in addition. */
   commitsStoredMax: 100,
-  /** Aborted runs of one plan that are kept in addition. */
   abortedRunsStoredMax: 20,
   /** How often a rollback tries to restore one member. */
   planRestoreTriesMax: 3,
@@ -371,9 +358,8 @@ export const limits = {
   changedPathsMax: 1000,
   /** Their text: a row holds 2 MB, and a response between objects with all members 32 MB. */
   changedPathsCharsMax: 64 * KiB,
-  /** Retry delay for members that did not respond; it doubles each time. */
+  /** Retry delay for members that did not respond, which doubles each time, and for members that responded as pending. */
   planRetryMs: second,
-  /** Retry delay for members that responded as pending. */
   planPendingRetryMs: 2 * second,
   /** An undecided run is checked at least this often, because an idle object is evicted. */
   planUndecidedCheckMs: 4 * second,
@@ -385,9 +371,8 @@ export const limits = {
   portsMax: 32,
   /** Letters and digits: more than 128 bits, and with port and id one label of a host (63). */
   portTokenChars: 26,
-  /** Until a server in the sandbox begins its response. */
+  /** Until a server in the sandbox begins its response, and the bytes of its headers: browsers and proxies take far less. */
   portHeadersMs: 60 * second,
-  /** Headers of its response, in bytes: browsers and proxies take far less. */
   portResponseHeaderBytesMax: 64 * KiB,
 
   // Tokens, tickets and sockets

@@ -137,7 +137,7 @@ function errorsOf({
 }
 
 const bodyErrors: ErrorCode[] = ["too_large", "unsupported_type", "body_timeout"];
-/** Of calls whose query is passed on to the agent. */
+/** The query of these calls is passed on to the agent. */
 const headErrors: ErrorCode[] = ["url_too_long", "headers_too_large"];
 const handlePath = /:(?:process|session|terminal)\b/;
 
