@@ -5,6 +5,7 @@ export { ContainerProxy } from "@cloudflare/containers";
 export { DirectoryObject } from "./objects/directory/object.ts";
 export { PlanObject } from "./objects/plan/object.ts";
 export { SandboxObject } from "./objects/sandbox/object.ts";
+export { Beat } from "./objects/shared/beat.ts";
 export { BerthEntry as BerthApi } from "./worker/rpc.ts";
 
 export default createApp();

@@ -8,7 +8,10 @@ import { transaction } from "../fakes/transaction.ts";
 import type { Simulation } from "./simulation.ts";
 
 export class Database {
+  /** By the clock of the object. */
   alarm: number | undefined;
+  /** By the wall clock. */
+  alarmRingsAt: number | undefined;
   /** The alarm handler is running; the alarm is only spent when it has ended. */
   isRinging = false;
   /** Called when the alarm changed, and when rows have become durable. */
@@ -20,7 +23,10 @@ export class Database {
   readonly #rows = new DatabaseSync(":memory:");
   readonly #statements = new Map<string, StatementSync>();
   readonly #simulation: Simulation;
-  #durableAlarm: number | undefined;
+  #durableAlarm: { alarm: number | undefined; ringsAt: number | undefined } = {
+    alarm: undefined,
+    ringsAt: undefined,
+  };
   #isDirty = false;
   #cancelFlush = () => {};
   #waiting: (() => void)[] = [];
@@ -48,11 +54,17 @@ export class Database {
     return transaction(this.#rows, work);
   }
 
-  setAlarm(time: number | undefined): void {
+  clearAlarm(): void {
+    this.alarm = undefined;
+    this.alarmRingsAt = undefined;
+  }
+
+  setAlarm(time: number | undefined, ringsAt = time): void {
     const { breakage, random } = this.#simulation;
     if (breakage === "an alarm is lost" && random.chance(0.3)) return;
     this.#touch();
     this.alarm = time;
+    this.alarmRingsAt = ringsAt;
     this.onAlarm();
   }
 
@@ -71,7 +83,8 @@ export class Database {
       this.#isDirty = false;
     }
     this.isRinging = false;
-    this.alarm = this.#durableAlarm;
+    this.alarm = this.#durableAlarm.alarm;
+    this.alarmRingsAt = this.#durableAlarm.ringsAt;
     this.onLost();
     this.onAlarm();
   }
@@ -79,7 +92,7 @@ export class Database {
   /** The alarm handler succeeded. */
   onAlarmDone(): void {
     this.isRinging = false;
-    if (this.alarm === undefined && !this.#isDirty) this.#durableAlarm = undefined;
+    if (this.alarm === undefined && !this.#isDirty) this.#saveAlarm();
     this.onAlarm();
   }
 
@@ -90,12 +103,16 @@ export class Database {
       [],
     );
     for (const { name } of tables) this.#rows.exec(`DROP TABLE ${name}`);
-    this.alarm = undefined;
+    this.clearAlarm();
     this.onAlarm();
   }
 
   close(): void {
     this.#rows.close();
+  }
+
+  #saveAlarm(): void {
+    this.#durableAlarm = { alarm: this.alarm, ringsAt: this.alarmRingsAt };
   }
 
   #all(query: string, bindings: SqlValue[]): Record<string, SqlValue>[] {
@@ -121,7 +138,7 @@ export class Database {
   #flush(): void {
     this.#rows.exec("COMMIT");
     this.#isDirty = false;
-    if (this.alarm !== undefined || !this.isRinging) this.#durableAlarm = this.alarm;
+    if (this.alarm !== undefined || !this.isRinging) this.#saveAlarm();
     this.onDurable();
     const waiting = this.#waiting;
     this.#waiting = [];

@@ -39,9 +39,15 @@ export class Schedule {
   }
 
   /** Returns what cancels the work. */
-  after(ms: number, what: string, work: () => void): () => void {
+  after(
+    ms: number,
+    what: string,
+    work: () => void,
+    /** Given for work that must not use up a random number. */
+    tie: number = this.#random.next(),
+  ): () => void {
     const dueAt = this.now + Math.max(0, Math.round(ms));
-    const piece: Piece = { dueAt, tie: this.#random.next(), what, work };
+    const piece: Piece = { dueAt, tie, what, work };
     const later = this.#pieces.findLastIndex((other) => isBefore(piece, other));
     this.#pieces.splice(later + 1, 0, piece);
     return () => {

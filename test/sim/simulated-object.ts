@@ -3,9 +3,12 @@
  * so. Each instance has a host that can be cut off.
  */
 import type { ObjectHost, SqlValue } from "../../src/objects/shared/host.ts";
+import { ObjectClock } from "../../src/objects/shared/object-clock.ts";
 import { BerthError } from "../../src/protocol/errors.ts";
 import type { Database } from "./database.ts";
 import { InstanceReplaced, type Simulation } from "./simulation.ts";
+
+const beatMs = 1_000;
 
 /**
  * The host of one instance. It can be cut off at any moment; a forgotten instance runs on until it touches its rows, as
@@ -17,16 +20,21 @@ export class BaseHost implements ObjectHost {
   isMuted = false;
   timers = 0;
   backgrounds = 0;
+  /** Called when the alarm should have rung. */
+  onOverdue: () => void = () => {};
   /** Called when this instance is cut off. */
   readonly onCut = new Set<() => void>();
   readonly createdAt: number;
   readonly #simulation: Simulation;
   readonly #database: Database;
+  readonly #clock: ObjectClock;
+  #isBeating = false;
 
   constructor(simulation: Simulation, database: Database) {
     this.#simulation = simulation;
     this.#database = database;
     this.createdAt = simulation.clock();
+    this.#clock = new ObjectClock(() => simulation.clock());
   }
 
   sql<Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]): Row[] {
@@ -41,7 +49,8 @@ export class BaseHost implements ObjectHost {
 
   setAlarm(time: number | undefined): void {
     this.refuseWhenReplaced();
-    this.#database.setAlarm(time);
+    const rings = time === undefined ? undefined : this.#clock.toWall(time);
+    this.#database.setAlarm(time, rings);
   }
 
   flush(): Promise<void> {
@@ -63,13 +72,22 @@ export class BaseHost implements ObjectHost {
   }
 
   clock(): number {
-    return this.#simulation.clock();
+    return this.#clock.now();
+  }
+
+  startClockAt(newestStored: number): void {
+    this.#clock.startAt(newestStored);
+  }
+
+  isClockAhead(): boolean {
+    return this.#clock.isAhead();
   }
 
   setTimer(ms: number, ring: () => void): () => void {
     const { breakage, random, schedule } = this.#simulation;
     if (breakage === "a timer is lost" && random.chance(0.05)) return () => {};
     this.timers++;
+    this.#beat();
     let isOver = false;
     const finish = () => {
       if (!isOver) this.timers--;
@@ -83,6 +101,27 @@ export class BaseHost implements ObjectHost {
       finish();
       cancel();
     };
+  }
+
+  /** While timers are pending, the seconds are measured, as on one machine. */
+  #beat(): void {
+    if (this.#isBeating) return;
+    this.#isBeating = true;
+    const end = this.#clock.measure(beatMs);
+    const onBeat = () => {
+      this.#isBeating = false;
+      end(true);
+      this.#ringIfOverdue();
+      if (this.timers > 0 && this.state !== "dead") this.#beat();
+    };
+    this.#simulation.schedule.after(beatMs, "a beat", onBeat, 0);
+  }
+
+  #ringIfOverdue(): void {
+    const { weather } = this.#simulation;
+    const { alarm, isRinging } = this.#database;
+    if (!weather.isOneMachine || this.state !== "live" || isRinging) return;
+    if (alarm !== undefined && this.clock() >= alarm + beatMs) this.onOverdue();
   }
 
   randomId(length: number): string {
@@ -130,6 +169,8 @@ export abstract class SimulatedObject<Actor extends AnyActor> {
   readonly #simulation: Simulation;
   #instance: Instance<Actor> | undefined;
   #cancelAlarm = () => {};
+  /** For which time of the wall clock the alarm is set. */
+  #armedFor: number | undefined;
 
   constructor(simulation: Simulation, database: Database) {
     this.#simulation = simulation;
@@ -219,24 +260,42 @@ export abstract class SimulatedObject<Actor extends AnyActor> {
   }
 
   #current(): Instance<Actor> {
-    this.#instance ??= this.createInstance();
+    if (this.#instance === undefined) {
+      this.#instance = this.createInstance();
+      this.#instance.host.onOverdue = () => void this.#ring();
+    }
     return this.#instance;
   }
 
   /** Alarms may be late, and run one after the other. */
   #armed(): void {
-    this.#cancelAlarm();
     const { database } = this;
-    const { schedule } = this.#simulation;
-    if (database.alarm === undefined || database.isRinging) return;
-    const ms = database.alarm - this.#simulation.clock() + this.#simulation.alarmDelay();
-    this.#cancelAlarm = schedule.after(ms, "the alarm rings", () => void this.#ring());
+    const { schedule, weather } = this.#simulation;
+    // One machine counts from the moment at which the alarm was set, also over an instance's end.
+    if (weather.isOneMachine && this.#armedFor === database.alarmRingsAt) return;
+    this.#cancelAlarm();
+    this.#armedFor = undefined;
+    if (database.alarmRingsAt === undefined || database.isRinging) return;
+    const ms = database.alarmRingsAt - this.#simulation.clock() + this.#simulation.alarmDelay();
+    this.#armedFor = database.alarmRingsAt;
+    this.#cancelAlarm = schedule.after(ms, "the alarm rings", () => this.#alarmIsDue());
+  }
+
+  /** One machine holds an alarm back until the wall clock shows its time. */
+  #alarmIsDue(): void {
+    const { isOneMachine } = this.#simulation.weather;
+    const isHeld = this.#simulation.clock() < (this.database.alarmRingsAt ?? 0);
+    this.#armedFor = undefined;
+    if (isOneMachine && isHeld) this.#armed();
+    else void this.#ring();
   }
 
   async #ring(): Promise<void> {
     const { database } = this;
     const { host, actor } = this.#current();
-    database.alarm = undefined;
+    this.#cancelAlarm();
+    this.#armedFor = undefined;
+    database.clearAlarm();
     database.isRinging = true;
     this.#simulation.count("outcome", "an alarm rang");
     try {

@@ -33,6 +33,8 @@ export class Weather {
   hasLateAlarms = false;
   /** Requests between objects arrive twice, the second time late. */
   repeats = false;
+  /** Alarms wait as long as they were set for, and then for the wall clock; beats ring those that are late. */
+  isOneMachine = false;
   skewMs = 0;
   /** By how much clocks were set back in total. */
   setBackMs = 0;

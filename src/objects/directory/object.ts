@@ -1,6 +1,6 @@
 /** The Durable Object of one tenant's Directory: passes calls and the alarm to the actor and the lists. */
 import { DurableObject } from "cloudflare:workers";
-import type { Env } from "../../config.ts";
+import { type Env, readConfig } from "../../config.ts";
 import type {
   Counts,
   Report,
@@ -12,23 +12,27 @@ import type { EventsQuery } from "../../protocol/event.ts";
 import type { PlansPage, PlansQuery } from "../../protocol/plan.ts";
 import type { Caller } from "../../protocol/rights.ts";
 import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
-import { durableHost } from "../shared/durable-host.ts";
+import { sleepOf } from "../shared/beat.ts";
+import { type DurableHost, durableHost } from "../shared/durable-host.ts";
 import type { EventStreams } from "../shared/event-stream.ts";
-import type { ObjectHost } from "../shared/host.ts";
 import { type Result, toResult } from "../shared/result.ts";
 import { DirectoryActor, type FindOrCreateCall, type Found } from "./actor.ts";
 import * as lists from "./list.ts";
 import * as plans from "./plans.ts";
 
 export class DirectoryObject extends DurableObject<Env> {
-  readonly #host: ObjectHost;
+  readonly #host: DurableHost;
   readonly #actor: DirectoryActor;
   readonly #streams: EventStreams;
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
-    this.#host = durableHost(state);
-    this.#actor = new DirectoryActor(this.#host, (id) => env.SANDBOX.getByName(id));
+    this.#host = durableHost(state, {
+      sleep: sleepOf(state, env),
+      ring: () => this.alarm(),
+    });
+    const { quotas } = readConfig(env);
+    this.#actor = new DirectoryActor(this.#host, (id) => env.SANDBOX.getByName(id), quotas);
     this.#streams = lists.eventStreams(this.#host, this.#actor.waiters);
   }
 
@@ -87,6 +91,7 @@ export class DirectoryObject extends DurableObject<Env> {
   }
 
   override async alarm(): Promise<void> {
+    this.#host.alarmRang();
     await this.#actor.alarm();
   }
 }

@@ -8,7 +8,8 @@ import type { LeaseView } from "../../protocol/lease.ts";
 import type { Commit, CommitsPage, Member, Plan } from "../../protocol/plan.ts";
 import { rights } from "../../protocol/rights.ts";
 import type { VerbCalls } from "../sandbox/dispatch/verb-call.ts";
-import { durableHost } from "../shared/durable-host.ts";
+import { sleepOf } from "../shared/beat.ts";
+import { type DurableHost, durableHost } from "../shared/durable-host.ts";
 import { type Result, toResult } from "../shared/result.ts";
 import { PlanActor } from "./actor.ts";
 import { commitsPage } from "./history.ts";
@@ -17,11 +18,16 @@ import type { ParticipantPort } from "./ports.ts";
 import * as runs from "./runs.ts";
 
 export class PlanObject extends DurableObject<Env> {
+  readonly #host: DurableHost;
   readonly #actor: PlanActor;
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
-    this.#actor = new PlanActor(durableHost(state), {
+    this.#host = durableHost(state, {
+      sleep: sleepOf(state, env),
+      ring: () => this.alarm(),
+    });
+    this.#actor = new PlanActor(this.#host, {
       participantOf: (sandbox) => participantOf(env, sandbox),
       directoryOf: (tenant) => env.DIRECTORY.getByName(tenant),
     });
@@ -71,6 +77,7 @@ export class PlanObject extends DurableObject<Env> {
   }
 
   override async alarm(): Promise<void> {
+    this.#host.alarmRang();
     await this.#actor.alarm();
   }
 

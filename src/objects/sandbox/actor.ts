@@ -64,7 +64,6 @@ export class SandboxActor {
   readonly revocation = new Revocation(this);
   readonly reconciler: Reconciler;
   #facts: Facts | undefined;
-  #clock = 0;
   #container: ContainerRuntime | undefined;
   readonly #alarm: Alarm;
   /** The incarnation that the Directory already lists as running. */
@@ -81,13 +80,12 @@ export class SandboxActor {
     this.reconciler = new Reconciler(this);
     const loaded = load(host);
     this.#facts = loaded?.facts;
-    this.#clock = loaded?.clock ?? 0;
+    if (loaded !== undefined) host.startClockAt(loaded.clock);
   }
 
   /** Never runs backwards, not even over a restart: a clock that is set back must not revive a lease. */
   now(): number {
-    this.#clock = Math.max(this.#clock, this.host.clock());
-    return this.#clock;
+    return this.host.clock();
   }
 
   get existing(): Facts | undefined {

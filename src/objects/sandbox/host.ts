@@ -7,6 +7,10 @@ import type { ObjectHost } from "../shared/host.ts";
 export type { SqlValue } from "../shared/host.ts";
 
 export interface Host extends ObjectHost {
+  /** The clock shows at least this time, the newest that is stored, and runs on from there. */
+  startClockAt(newestStored: number): void;
+  /** Whether the wall clock is behind, so that a later instance would not count the time until then. */
+  isClockAhead(): boolean;
   openRuntime(id: string, network: Network): ContainerRuntime;
   /** Resolves when the tenant's Directory has stored the report. */
   sendReport(report: Report): Promise<void>;

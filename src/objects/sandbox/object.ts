@@ -8,7 +8,8 @@ import type { Network } from "../../protocol/sandbox.ts";
 import { chooseRuntime } from "../../runtime/choose.ts";
 import type { ContainerRuntime } from "../../runtime/runtime.ts";
 import type { PlanCaller } from "../plan/ports.ts";
-import { durableHost } from "../shared/durable-host.ts";
+import { sleepOf } from "../shared/beat.ts";
+import { type DurableHost, durableHost } from "../shared/durable-host.ts";
 import { type Result, toResult } from "../shared/result.ts";
 import { SandboxActor } from "./actor.ts";
 import { serveAgentVerb } from "./dispatch/agent-verbs.ts";
@@ -25,14 +26,17 @@ import { LeaseSockets } from "./lease/lease-socket.ts";
 import * as lifecycle from "./lifecycle/lifecycle.ts";
 
 export class SandboxObject extends DurableObject<Env> {
+  readonly #host: DurableHost;
   readonly #actor: SandboxActor;
   readonly #sockets: LeaseSockets;
   readonly #dispatcher: Dispatcher;
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
+    const sleep = sleepOf(state, env);
+    this.#host = durableHost(state, { sleep, ring: () => this.alarm() });
     this.#actor = new SandboxActor({
-      ...durableHost(state),
+      ...this.#host,
       openRuntime: (id, network) => this.openRuntime(id, network),
       sendReport: (report) => env.DIRECTORY.getByName(report.tenant).applyReport(report),
     });
@@ -144,6 +148,7 @@ export class SandboxObject extends DurableObject<Env> {
   }
 
   override async alarm(): Promise<void> {
+    this.#host.alarmRang();
     await this.#actor.alarm();
   }
 }

@@ -113,7 +113,9 @@ export function save(host: Host, before: Facts, after: Facts, now: number): void
 
 function saveLease(host: Host, before: Lease, after: Lease, now: number): void {
   const { state, fence, nextSeq } = after;
-  if (state !== before.state || fence !== before.fence || nextSeq !== before.nextSeq) {
+  const isSame = state === before.state && fence === before.fence && nextSeq === before.nextSeq;
+  // Ahead of the wall clock, each change of the queue stores how far time has come: it must not pass again.
+  if (!isSame || host.isClockAhead()) {
     host.sql(
       "UPDATE lease SET state = ?, fence = ?, next_seq = ?, at = ?",
       JSON.stringify(state),

@@ -39,7 +39,7 @@ export class World extends Simulation {
   setClock(byMs: number): void {
     this.weather.skewMs += byMs;
     this.weather.setBackMs += Math.max(0, -byMs);
-    this.database.onAlarm();
+    if (!this.weather.isOneMachine) this.database.onAlarm();
   }
 
   /** Crashes the object up to 2 ms after that many commits. */

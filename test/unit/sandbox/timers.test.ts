@@ -136,3 +136,58 @@ describe("the timers of one object", () => {
     expect(rung).toEqual(["15 s"]);
   });
 });
+
+/** As in workerd: clock and new timers stand still while the wall clock is behind; beats do not. */
+class FrozenRuntime extends Runtime {
+  #shown = 0;
+
+  override clock = () => {
+    this.#shown = Math.max(this.#shown, this.now + this.offsetMs);
+    return this.#shown;
+  };
+
+  override setTimer = (ms: number, then: () => void) => {
+    this.started += 1;
+    const frozenMs = this.clock() - (this.now + this.offsetMs);
+    this.pending.push({ due: this.now + ms + frozenMs, then });
+  };
+
+  startBeat = (ms: number, onBeat: (hasPassed: boolean) => void) => {
+    const then = () => onBeat(true);
+    this.pending.push({ due: this.now + ms, then });
+  };
+}
+
+describe("the timers of one object in a runtime whose timers follow the wall clock", () => {
+  it.each(["before", "after"])(
+    "[Q27] beats end a wait that began %s the clock stepped back, a second late at most",
+    (when) => {
+      const runtime = new FrozenRuntime();
+      const timers = new Timers(runtime);
+      const rung: string[] = [];
+      const wait = () => void timers.set(8_000, () => rung.push("8 s"));
+      if (when === "before") wait();
+      runtime.pass(100);
+      runtime.offsetMs = -3_600_000;
+      if (when === "after") wait();
+      runtime.pass(7_800);
+      expect(rung).toEqual([]);
+      runtime.pass(1_300);
+      expect(rung).toEqual(["8 s"]);
+    },
+  );
+
+  it("[Q27] a call that measures no beat leaves the runtime's timers in force", () => {
+    const runtime = new FrozenRuntime();
+    const failing = Object.assign(runtime, {
+      startBeat: (_ms: number, onBeat: (hasPassed: boolean) => void) => onBeat(false),
+    });
+    const timers = new Timers(failing);
+    const rung: string[] = [];
+    timers.set(2_000, () => rung.push("2 s"));
+    runtime.pass(1_999);
+    expect(rung).toEqual([]);
+    runtime.pass(1);
+    expect(rung).toEqual(["2 s"]);
+  });
+});

@@ -31,6 +31,8 @@ const pong = "pong";
 export class LeaseSockets implements LeaseListener {
   readonly #actor: SandboxActor;
   readonly #state: DurableObjectState;
+  /** By ticket: the newest ping as the platform noted it, and when that was by this object's time. */
+  readonly #seenPings = new Map<string, { pinged: number; at: number }>();
 
   constructor(actor: SandboxActor, state: DurableObjectState) {
     this.#actor = actor;
@@ -136,6 +138,7 @@ export class LeaseSockets implements LeaseListener {
     const attached = readAttachment(socket);
     if (attached === undefined || this.#actor.existing === undefined) return;
     const { ticket, token } = attached;
+    this.#seenPings.delete(ticket);
     // A newer socket may have continued the lease.
     if (this.#state.getWebSockets(ticket).some((other) => other !== socket && isOpen(other)))
       return;
@@ -193,8 +196,22 @@ export class LeaseSockets implements LeaseListener {
   #aliveUntil(ticket: string): number {
     const socket = this.#findSocket(ticket);
     if (socket === undefined) return 0;
-    const pinged = this.#state.getWebSocketAutoResponseTimestamp(socket)?.getTime() ?? 0;
-    return Math.max(pinged, readAttachment(socket)?.since ?? 0) + limits.leasePingMs;
+    return this.#lastPingAt(ticket, socket) + limits.leasePingMs;
+  }
+
+  /** The platform notes pings by the wall clock. One that cannot be true by this object's time counts as of now. */
+  #lastPingAt(ticket: string, socket: WebSocket): number {
+    const now = this.#actor.now();
+    const since = readAttachment(socket)?.since ?? 0;
+    const pinged = this.#state.getWebSocketAutoResponseTimestamp(socket)?.getTime();
+    if (pinged === undefined) return since;
+    const seen = this.#seenPings.get(ticket);
+    if (seen?.pinged === pinged) return seen.at;
+    const notedAt = now - (Date.now() - pinged);
+    const isPlausible = notedAt <= now && notedAt >= (seen?.at ?? since);
+    const known = { pinged, at: isPlausible ? notedAt : now };
+    this.#seenPings.set(ticket, known);
+    return known.at;
   }
 }
 

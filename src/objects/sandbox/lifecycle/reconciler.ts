@@ -27,7 +27,8 @@ export class Reconciler {
     this.reconcile();
     actor.outbox.flush();
     // Calls of an earlier instance kept a lease alive without a deadline; they are gone.
-    if (actor.facts.lease.state.name !== "free") actor.armAlarm();
+    // And an alarm that was set before the wall clock stepped back would ring late by that step.
+    if (actor.facts.lease.state.name !== "free" || actor.host.isClockAhead()) actor.armAlarm();
   }
 
   reconcile(): void {
