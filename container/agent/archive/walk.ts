@@ -1,6 +1,6 @@
 /**
- * Walks the tree that is packed: its members in order, each with its header and contents. Runs with the rights of the
- * calling thread. A file that may not be read ends the archive, so that no part passes for the whole.
+ * Walks the tree that is packed, of any depth: its members in order, each with its header and contents. Runs with the
+ * rights of the calling thread. A file that may not be read ends the archive, so that no part passes for the whole.
  * Sockets, pipes and devices are left out.
  */
 import { openSync, readSync } from "node:fs";
@@ -11,8 +11,10 @@ import { isView, openNames, openPath, type Target, textOf } from "../files/paths
 import { tempNamePattern } from "../files/unfinished.ts";
 import { hasCode } from "../kernel/error-codes.ts";
 import {
+  close,
   closing,
   currentFolder,
+  isSameFile,
   open,
   openAt,
   readEntries,
@@ -37,10 +39,8 @@ export function* walk(target: Target): Generator<Piece | undefined, void> {
   using _top = closing(top);
   const status = statusAt(top);
   if (status.kind === "folder") {
-    const fd = openNames(top, ".");
-    using _folder = closing(fd);
     yield headOf(state, "./", status);
-    yield* below(state, { fd, prefix: "./", mount: status.mount });
+    yield* below(state, openNames(top, "."));
   } else if (status.kind === "file") {
     const name = target.raw.slice(target.raw.lastIndexOf("/") + 1);
     const fd = openSync(`/proc/self/fd/${top}`, open.read | open.nonBlocking);
@@ -48,49 +48,112 @@ export function* walk(target: Target): Generator<Piece | undefined, void> {
   } else throw notAFile(target.shown, "a device, pipe or socket");
 }
 
-type Folder = { fd: number; prefix: string; mount: bigint };
+/** A folder on the way to the present one. `fd` is undefined while it is closed. */
+type Folder = { fd: number | undefined; name: string; status: Status; names: string[] };
 
-function* below(state: WalkState, folder: Folder): Generator<Piece | undefined, void> {
-  for (let names = readEntries(folder.fd); names.length > 0; names = readEntries(folder.fd)) {
-    for (const { name } of names) {
-      if (tempNamePattern.test(name)) continue;
-      const path = folder.prefix + name;
+/** So many stay open; those further down are opened again by `..` on the way back. */
+const openFoldersMax = 64;
+
+/** Takes over the descriptor of the top folder. */
+function* below(state: WalkState, top: number): Generator<Piece | undefined, void> {
+  const path: Folder[] = [{ fd: top, name: ".", status: statusAt(top), names: [] }];
+  let prefix = "./";
+  try {
+    yield* readNames(state, path);
+    for (let folder = path.at(-1); folder !== undefined; folder = path.at(-1)) {
+      const name = folder.names.pop();
+      if (name === undefined) {
+        leaveFolder(state, path);
+        prefix = prefixOf(path);
+        continue;
+      }
+      const member = { name, path: prefix + name };
       try {
-        yield* entry(state, folder, { name, path });
+        const status = statusAt(fdOf(folder), name);
+        if (status.kind !== "folder") yield* entry(state, fdOf(folder), member, status);
+        else if (enterFolder(path, name)) {
+          prefix = prefixOf(path);
+          yield headOf(state, prefix, path.at(-1)?.status ?? status);
+          yield* readNames(state, path);
+        }
       } catch (error) {
         // The entry was removed meanwhile.
         if (hasCode(error, "ENOENT")) continue;
-        throw toFileError(error, `${state.shown}/${textOf(path.slice(2))}`);
+        throw toFileError(error, `${state.shown}/${textOf(member.path.slice(2))}`);
       }
     }
+  } finally {
+    for (const { fd } of path) if (fd !== undefined) close(fd);
+  }
+}
+
+/** False: the folder is a view of the kernel, and is left out. */
+function enterFolder(path: Folder[], name: string): boolean {
+  const above = path.at(-1);
+  if (above === undefined) throw new Error("There is no folder to enter from.");
+  const fd = openAt(fdOf(above), name, open.read | open.folder | open.noFollow);
+  const status = statusAt(fd);
+  if (status.mount !== above.status.mount && isView(fd)) {
+    close(fd);
+    return false;
+  }
+  path.push({ fd, name, status, names: [] });
+  if (path.length > openFoldersMax) {
+    close(fdOf(above));
+    above.fd = undefined;
+  }
+  return true;
+}
+
+function leaveFolder({ shown }: WalkState, path: Folder[]): void {
+  const [above, done] = path.slice(-2);
+  const left = done ?? above;
+  if (left === undefined) return;
+  if (done !== undefined && above !== undefined && above.fd === undefined) {
+    above.fd = openNames(fdOf(done), "..");
+    if (!isSameFile(statusAt(above.fd), above.status)) throw moved(shown);
+  }
+  path.pop();
+  close(fdOf(left));
+}
+
+/** Reads the names of the last folder of the path, in the folder's own order from the end. */
+function* readNames(state: WalkState, path: Folder[]): Generator<undefined, void> {
+  const folder = path.at(-1);
+  if (folder === undefined) return;
+  const fd = fdOf(folder);
+  for (let found = readEntries(fd); found.length > 0; found = readEntries(fd)) {
+    for (const { name } of found) if (!tempNamePattern.test(name)) folder.names.push(name);
+    if (folder.names.length > limits.archiveEntriesMax) throw tooManyMembers(state);
     yield;
   }
+  folder.names.reverse();
+}
+
+function fdOf({ fd }: Folder): number {
+  if (fd === undefined) throw new Error("The folder is closed.");
+  return fd;
+}
+
+function prefixOf(path: Folder[]): string {
+  return path.map(({ name }) => `${name}/`).join("");
+}
+
+function moved(shown: string): BerthError {
+  return new BerthError("unavailable", `A folder in ${shown} was moved while it was archived.`);
 }
 
 function* entry(
   state: WalkState,
-  { fd, mount }: Folder,
+  folder: number,
   { name, path }: { name: string; path: string },
-): Generator<Piece | undefined, void> {
-  const status = statusAt(fd, name);
-  switch (status.kind) {
-    case "file":
-      if (!(yield* asHardLink(state, path, status))) {
-        const flags = open.read | open.nonBlocking | open.noTerminal | open.noFollow;
-        yield* fileOf(state, path, openAt(fd, name, flags));
-      }
-      return;
-    case "link":
-      yield headOf(state, path, status, readlinkAt(fd, name));
-      return;
-    case "folder": {
-      const inner = openAt(fd, name, open.read | open.folder | open.noFollow);
-      using _inner = closing(inner);
-      const innerStatus = statusAt(inner);
-      if (innerStatus.mount !== mount && isView(inner)) return;
-      yield headOf(state, `${path}/`, innerStatus);
-      yield* below(state, { fd: inner, prefix: `${path}/`, mount: innerStatus.mount });
-    }
+  status: Status,
+): Generator<Piece, void> {
+  if (status.kind === "link") {
+    yield headOf(state, path, status, readlinkAt(folder, name));
+  } else if (status.kind === "file" && !(yield* asHardLink(state, path, status))) {
+    const flags = open.read | open.nonBlocking | open.noTerminal | open.noFollow;
+    yield* fileOf(state, path, openAt(folder, name, flags));
   }
 }
 
@@ -137,15 +200,17 @@ function headOf(
   kind: Member["kind"] = status.kind === "other" ? "file" : status.kind,
 ): Buffer {
   state.members += 1;
-  const limit = limits.archiveEntriesMax;
-  if (state.members > limit) {
-    const message = `${state.shown} holds more than the ${limit} entries of one archive.`;
-    throw new BerthError("bad_request", message, {
-      hint: "Archive the folders below it one by one.",
-      facts: { field: "path", limit },
-    });
-  }
+  if (state.members > limits.archiveEntriesMax) throw tooManyMembers(state);
   const { mode, uid, gid, modifiedNs } = status;
   const size = kind === "file" ? status.size : 0;
   return headerOf({ path, kind, mode, uid, gid, size, modifiedNs, linkTarget: says });
+}
+
+function tooManyMembers({ shown }: WalkState): BerthError {
+  const limit = limits.archiveEntriesMax;
+  const message = `${shown} holds more than the ${limit} entries of one archive.`;
+  return new BerthError("bad_request", message, {
+    hint: "Archive the folders below it one by one.",
+    facts: { field: "path", limit },
+  });
 }
