@@ -70,9 +70,13 @@ export function openNames(folder: number, raw: string, flags = 0): number {
 }
 
 /** Undefined: it was removed or replaced, or commands may not read it. */
-export function openNamesIfReadable(folder: number, raw: string): number | undefined {
+export function openNamesIfReadable(
+  folder: number,
+  raw: string,
+  flags: number = open.noFollow,
+): number | undefined {
   return catchCodes(["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "EPERM"], () =>
-    openNames(folder, raw, open.noFollow),
+    openNames(folder, raw, flags),
   );
 }
 

@@ -1,6 +1,8 @@
 /** Streams one watch as server-sent events: `ready`, `change`, `overflow`, `gone`, and keepalive comments. */
+import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { Inotify, type InotifyEvent, inotifyEvents } from "../kernel/inotify.ts";
+import { hasCode } from "../kernel/error-codes.ts";
+import { FolderWatcher, type InotifyEvent, inotifyEvents } from "../kernel/inotify.ts";
 import type { User } from "../kernel/libc.ts";
 import {
   formatEvent,
@@ -20,26 +22,25 @@ export class Watch {
   readonly #target: Target;
   readonly #user: User | undefined;
   readonly #changes = new PendingChanges();
-  readonly #inotify: Inotify;
+  readonly #watcher: FolderWatcher;
   readonly #tree: WatchedTree;
   #waiting: InotifyEvent[] = [];
   #isWorking = false;
   #isGone = false;
-  #closed: Promise<void> | undefined;
+  #isClosed = false;
   /** Wakes the stream when there is something to send. */
   readonly #wakeup = new Wakeup();
 
   constructor(target: Target, { user, recursive }: { user: User | undefined; recursive: boolean }) {
     this.#target = target;
     this.#user = user;
-    this.#inotify = new Inotify((events) => this.#receive(events));
-    const [inotify, changes] = [this.#inotify, this.#changes];
-    this.#tree = new WatchedTree(target, { recursive, inotify, changes });
+    this.#watcher = openWatcher((events) => this.#receive(events));
+    const [watcher, changes] = [this.#watcher, this.#changes];
+    this.#tree = new WatchedTree(target, { recursive, watcher, changes });
   }
 
-  /** Resolves when the descriptor of the watch is closed. */
   get ended(): Promise<void> {
-    return this.#inotify.ended;
+    return this.#watcher.ended;
   }
 
   /** Resolves when everything is watched. */
@@ -55,10 +56,10 @@ export class Watch {
     this.#work();
   }
 
-  close(): Promise<void> {
-    this.#closed ??= this.#inotify.close();
+  async close(): Promise<void> {
+    if (!this.#isClosed) this.#watcher.close();
+    this.#isClosed = true;
     this.#wakeup.wake();
-    return this.#closed;
   }
 
   /** Sends at the pace of the reader. Cancelling the stream closes the watch. */
@@ -68,7 +69,7 @@ export class Watch {
 
   async *#events(): AsyncGenerator<string, void> {
     yield formatEvent("ready", {});
-    while (this.#closed === undefined) {
+    while (!this.#isClosed) {
       if (this.#changes.isEmpty) {
         if (this.#isGone) break;
         if (!(await this.#wakeup.wait(limits.eventHeartbeatMs))) yield keepaliveComment;
@@ -94,7 +95,7 @@ export class Watch {
 
   /** One event after the other: the names of a new folder are read before the next event is processed. */
   async #work(): Promise<void> {
-    if (this.#isWorking || this.#closed !== undefined) return;
+    if (this.#isWorking || this.#isClosed) return;
     this.#isWorking = true;
     try {
       while (this.#waiting.length > 0 && !this.#isGone) {
@@ -122,5 +123,16 @@ export class Watch {
       yield;
     }
     return false;
+  }
+}
+
+function openWatcher(take: (events: InotifyEvent[]) => void): FolderWatcher {
+  try {
+    return new FolderWatcher(take);
+  } catch (error) {
+    if (!hasCode(error, "EMFILE")) throw error;
+    const message = "The kernel has no inotify instance left for the watches of this sandbox.";
+    const hint = "End other watches, or raise `fs.inotify.max_user_instances` on the machine.";
+    throw new BerthError("too_many", message, { hint });
   }
 }

@@ -4,9 +4,9 @@
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { type Inotify, type InotifyEvent, inotifyEvents } from "../kernel/inotify.ts";
-import { closing, currentFolder, readEntries, statusAt } from "../kernel/openat.ts";
-import { isView, openNames, openNamesIfReadable, type Target, textOf } from "./paths.ts";
+import { type FolderWatcher, type InotifyEvent, inotifyEvents } from "../kernel/inotify.ts";
+import { closing, currentFolder, open, readEntries, statusAt } from "../kernel/openat.ts";
+import { openNames, openNamesIfReadable, type Target, textOf } from "./paths.ts";
 import { tempNamePattern } from "./unfinished.ts";
 
 const [madeOrWritten, gone] = [
@@ -56,32 +56,33 @@ export class PendingChanges {
   }
 }
 
-type WatchedTreeOptions = { recursive: boolean; inotify: Inotify; changes: PendingChanges };
+type WatchedTreeOptions = { recursive: boolean; watcher: FolderWatcher; changes: PendingChanges };
 
 export class WatchedTree {
   readonly #target: Target;
   readonly #recursive: boolean;
-  readonly #inotify: Inotify;
+  readonly #watcher: FolderWatcher;
   readonly #changes: PendingChanges;
   /** Raw paths below the root; that of the root itself is empty. */
   readonly #paths = new Map<number, string>();
   readonly #watches = new Map<string, number>();
   #root: number | undefined;
 
-  constructor(target: Target, { recursive, inotify, changes }: WatchedTreeOptions) {
+  constructor(target: Target, { recursive, watcher, changes }: WatchedTreeOptions) {
     this.#target = target;
     this.#recursive = recursive;
-    this.#inotify = inotify;
+    this.#watcher = watcher;
     this.#changes = changes;
   }
 
   /** Watches everything that exists, without reporting it. Called again after the kernel lost events. */
   *begin(): Generator<undefined, void> {
-    for (const watch of this.#paths.keys()) this.#inotify.remove(watch);
+    for (const watch of this.#paths.keys()) this.#watcher.remove(watch);
     this.#paths.clear();
     this.#watches.clear();
     const fd = openNames(currentFolder, this.#target.raw);
     using _folder = closing(fd);
+    this.#watcher.skipEarlierEvents();
     yield* this.#addTree(fd, "", false);
     this.#root = this.#watches.get("");
     if (this.#root === undefined) throw tooManyFolders();
@@ -113,43 +114,51 @@ export class WatchedTree {
   }
 
   *#addLate(path: string): Generator<undefined, void> {
-    const fd = openNamesIfReadable(currentFolder, `${this.#target.raw}/${path}`);
-    if (fd === undefined) return;
-    using _folder = closing(fd);
+    const root = openNamesIfReadable(currentFolder, this.#target.raw, open.read);
+    if (root === undefined) return;
+    using _root = closing(root);
     try {
-      yield* this.#addTree(fd, path, true);
+      yield* this.#addTree(root, path, true);
     } catch (error) {
       if (!(error instanceof BerthError)) throw error;
-      // More folders than one watch may have: changes in the others go unnoticed.
+      // More or deeper folders than one watch may have: changes in the others go unnoticed.
       this.#changes.overflow();
     }
   }
 
-  /** Watches first and lists then, so that what is made in between is reported twice but never missed. */
-  *#addTree(fd: number, path: string, reports: boolean): Generator<undefined, void> {
-    this.#add(fd, path);
-    if (path !== "" || this.#recursive) {
+  /**
+   * Watches a folder and those below it. Watches first and lists then, so that what is made in between is reported twice
+   * but never missed.
+   */
+  *#addTree(root: number, top: string, reports: boolean): Generator<undefined, void> {
+    const ahead = [top];
+    for (let path = ahead.pop(); path !== undefined; path = ahead.pop()) {
+      const fd = this.#open(root, path);
+      if (fd === undefined) continue;
+      using _folder = closing(fd);
+      this.#add(fd, path);
+      if (path === "" && !this.#recursive) return;
       for (let names = readEntries(fd); names.length > 0; names = readEntries(fd)) {
         for (const { name, isFolder = statusIs(fd, name) } of names) {
           const below = path === "" ? name : `${path}/${name}`;
           if (reports) this.#report(below, "made", isFolder ? "folder" : "file");
-          if (isFolder) yield* this.#addBelow(fd, name, below, reports);
+          if (isFolder) ahead.push(below);
         }
+        if (this.#paths.size + ahead.length > limits.fileWatchFoldersMax) throw tooManyFolders();
         yield;
       }
     }
   }
 
-  *#addBelow(fd: number, name: string, path: string, reports: boolean): Generator<undefined, void> {
-    const below = openNamesIfReadable(fd, name);
-    if (below === undefined) return;
-    using _below = closing(below);
-    if (!isView(below)) yield* this.#addTree(below, path, reports);
+  #open(root: number, path: string): number | undefined {
+    if (path === "") return openNames(root, ".");
+    if (path.length > limits.pathBytesMax) throw tooDeep(this.#target);
+    return openNamesIfReadable(root, path);
   }
 
   #add(fd: number, path: string): void {
     if (this.#paths.size >= limits.fileWatchFoldersMax) throw tooManyFolders();
-    const watch = this.#inotify.add(fd);
+    const watch = this.#watcher.add(fd);
     if (watch === undefined) throw tooManyFolders();
     this.#paths.set(watch, path);
     this.#watches.set(path, watch);
@@ -159,8 +168,10 @@ export class WatchedTree {
   #forget(path: string): void {
     for (const [known, watch] of this.#watches) {
       if (known !== path && !known.startsWith(`${path}/`)) continue;
-      this.#inotify.remove(watch);
       this.#watches.delete(known);
+      // A folder that was moved may be watched at its new path already.
+      if (this.#paths.get(watch) !== known) continue;
+      this.#watcher.remove(watch);
       this.#paths.delete(watch);
     }
   }
@@ -179,4 +190,14 @@ function tooManyFolders(): BerthError {
   const message = `There are more folders than one watch (${limit}) or the kernel allows.`;
   const hint = "Watch a folder further down, or use recursive=false.";
   return new BerthError("too_many", message, { hint, facts: { limit } });
+}
+
+function tooDeep({ shown }: Target): BerthError {
+  const limit = limits.pathBytesMax;
+  const message = `${shown} has folders that are deeper than a path of ${limit} bytes reaches.`;
+  const hint = "Watch a folder without them, or use recursive=false.";
+  return new BerthError("bad_request", message, {
+    hint,
+    facts: { field: "path", path: shown, limit },
+  });
 }
