@@ -72,10 +72,10 @@ export function liveCount(host: ObjectHost): number {
 }
 
 /** Destroyed ones count as well: they stay known for longer than a minute. */
-export function createdSince(host: ObjectHost, at: number): number {
+export function createdSince(host: ObjectHost, since: number): number {
   const [row] = host.sql<{ n: number }>(
     "SELECT count(*) AS n FROM sandbox WHERE gone IN (0, 1) AND created_at > ?",
-    at,
+    since,
   );
   return row?.n ?? 0;
 }

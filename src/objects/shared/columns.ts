@@ -25,14 +25,15 @@ export function saveList<Key extends string, Entry extends Record<Key, SqlValue>
   toColumns: (entry: Entry) => Columns,
 ): void {
   if (after === before) return;
-  const kept = new Set<SqlValue>(after.map((entry) => entry[key]));
-  for (const entry of before) {
-    if (!kept.has(entry[key])) host.sql(`DELETE FROM ${table} WHERE ${key} = ?`, entry[key]);
-  }
+  const kept = new Set(after);
   const known = new Set(before);
-  for (const entry of after) {
-    if (!known.has(entry)) replaceInto(host, table, toColumns(entry));
+  const added = after.filter((entry) => !known.has(entry));
+  const replaced = new Set(added.map((entry) => entry[key]));
+  for (const entry of before) {
+    if (kept.has(entry) || replaced.has(entry[key])) continue;
+    host.sql(`DELETE FROM ${table} WHERE ${key} = ?`, entry[key]);
   }
+  for (const entry of added) replaceInto(host, table, toColumns(entry));
 }
 
 function intoTable(table: string, columns: Columns): string {
