@@ -47,7 +47,7 @@ async function disturb(id: string, random: Random, done: () => boolean): Promise
     const stub = stubOf(id);
     const kind = random(4);
     if (kind === 0) await runDurableObjectAlarm(stub).catch(() => undefined);
-    else if (kind === 1 || crashes === crashesMax) {
+    else if (crashes === crashesMax) {
       await evictDurableObject(stub).catch(() => undefined);
     } else {
       await api.crash(stub);
