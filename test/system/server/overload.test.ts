@@ -87,20 +87,25 @@ describe("an overloaded server", () => {
     expect((await quiet).length).toBeGreaterThan(counts.at(-1) ?? 0);
   });
 
-  it("[O42] answers or refuses 120 commands with 2 MiB of stdin at once, in bounded memory", async () => {
+  it("[O42] answers or refuses any number of commands with 2 MiB of stdin, in memory that does not grow with it", async () => {
     const { pid } = server.processOf("workerd serve");
     const body = JSON.stringify({ command: "true", stdin: "x".repeat(2 * MiB - 1) });
     const call = { method: "POST", path: `/v1/sandboxes/${id}/exec`, key: server.key, body };
-    const answers = await Promise.all(Array.from({ length: 120 }, () => send(call)));
-    for (const { status, code, retryAfter } of answers) {
-      if (status === 200) continue;
-      expect({ status, code, retryAfter }).toEqual({
-        ...{ status: 503, code: "unavailable", retryAfter: "1" },
-      });
-    }
-    expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThan(0);
+    const peakWith = async (callers: number) => {
+      const answers = await Promise.all(Array.from({ length: callers }, () => send(call)));
+      for (const { status, code, retryAfter } of answers) {
+        if (status === 200) continue;
+        expect({ status, code, retryAfter }).toEqual({
+          ...{ status: 503, code: "unavailable", retryAfter: "1" },
+        });
+      }
+      expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThan(0);
+      return peakBytesOf(pid);
+    };
+    const withFew = await peakWith(120);
+    // Garbage of large texts is most of it; bodies that are held would triple it.
+    expect(await peakWith(360)).toBeLessThan(withFew * 1.6);
     expect(server.processOf("workerd serve").pid).toBe(pid);
-    expect(peakBytesOf(pid)).toBeLessThan(640 * MiB);
   });
 
   it("[O43] refuses a body of two million members in less time than it reads a text of that size", async () => {
