@@ -14,8 +14,10 @@ import {
   closingLine,
   countsOf,
   failuresOf,
+  filesOf,
   flakyMax,
   flakyOf,
+  isDeterministic,
   mergeReports,
   patternOf,
 } from "./tier-report.js";
@@ -55,17 +57,20 @@ function runsOf() {
 }
 
 /**
- * In CI failed tests of the system tier get a second run. Tests of the unit tier are deterministic and get none.
+ * In CI failed tests that depend on processes, servers or the clock get a second run, when nothing else runs.
  * @param {string} name
  * @returns {Promise<TierResult>}
  */
 async function runTier(name) {
   const projects = (projectsOf[name] ?? []).map((project) => `--project=${project}`);
-  if (name !== "system" || process.env.CI !== "true") return await runOnce(projects);
+  if (process.env.CI !== "true") return await runOnce(projects);
   const { report, code } = await vitest(projects);
   const failures = failuresOf(report);
-  // More failures than may be flaky fail the run anyway, as does an error outside of all tests.
-  if (failures.length === 0 || failures.length > flakyMax) return resultOf(report, code);
+  // An error outside of all tests fails the run, as do deterministic tests and more failed files than may be flaky.
+  const final = failures.some(({ file }) => isDeterministic(relative(root, file)));
+  if (failures.length === 0 || final || filesOf(failures) > flakyMax) {
+    return resultOf(report, code);
+  }
   let merged = report;
   for (const [file, ofFile] of Map.groupBy(failures, (failure) => failure.file)) {
     const pattern = patternOf(ofFile);
@@ -128,6 +133,6 @@ function conclude(results) {
     total.skipped += counts.skipped;
   }
   process.stdout.write(`\n${names.join("")}${closingLine(total)}\n`);
-  if (flaky.length > flakyMax) return 1;
+  if (filesOf(flaky) > flakyMax) return 1;
   return results.find(({ code }) => code !== 0)?.code ?? 0;
 }

@@ -11,8 +11,26 @@
  * @typedef {{ file: string, test: string | undefined }} Failure
  */
 
-/** More flaky tests than this fail a run, because they hide what is wrong. */
+/** More files with flaky tests than this fail a run, because they hide what is wrong. */
 export const flakyMax = 5;
+
+/** Tests of these folders depend on nothing but their sources, so a second run would say the same. */
+const deterministic = ["unit", "sim", "tidy", "model-check", "linearizability"];
+
+/**
+ * @param {string} file a path below the root
+ */
+export function isDeterministic(file) {
+  return deterministic.some((folder) => file.startsWith(`test/${folder}/`));
+}
+
+/**
+ * One cause, such as a lost server, often fails many tests of a file, so files are counted.
+ * @param {Failure[]} failures
+ */
+export function filesOf(failures) {
+  return new Set(failures.map(({ file }) => file)).size;
+}
 
 /**
  * @param {Report} report

@@ -4,7 +4,9 @@ import {
   countsOf,
   type FileResult,
   failuresOf,
+  filesOf,
   flakyOf,
+  isDeterministic,
   mergeReports,
   patternOf,
 } from "../../tier-report.js";
@@ -58,6 +60,18 @@ describe("the report of a tier", () => {
       { file: "/a.test.ts", test: "two (2)" },
       { file: "/b.test.ts", test: undefined },
     ]);
+  });
+
+  it("counts the files of failures, because one cause often fails many tests of a file", () => {
+    expect(filesOf(failuresOf(first))).toBe(3);
+    expect(filesOf([])).toBe(0);
+  });
+
+  it("repeats no test whose result depends on its sources alone", () => {
+    const names = ["test/unit/core/a.test.ts", "test/sim/b.test.ts", "test/tidy/c.test.ts"];
+    expect(names.filter(isDeterministic)).toEqual(names);
+    const others = ["test/system/a.test.ts", "test/agent/b.test.ts", "test/workerd/c.test.ts"];
+    expect(others.filter(isDeterministic)).toEqual([]);
   });
 
   it("matches the failed tests by their whole names", () => {
