@@ -51,9 +51,21 @@ export const processCallSchema = z
       .default(limits.processLogDefaultBytes)
       .describe("Bytes of output that are stored on disk."),
     onFull: z
-      .enum(["drop", "block"])
+      .enum(["drop", "block", "hold"])
       .default("drop")
-      .describe("If the log is full: `drop` removes the oldest, `block` waits for readers."),
+      .describe(
+        "If the log is full: `drop` removes the oldest, `block` waits for readers, `hold` waits for those that are connected and drops while there is none.",
+      ),
+    stdin: z
+      .enum(["pipe", "none"])
+      .optional()
+      .describe("`none`: standard input is at its end from the start. `pipe` by default."),
+    leftovers: z
+      .enum(["end", "keep"])
+      .optional()
+      .describe(
+        "What happens to processes that it leaves running when it exits: `end` (default), or `keep` until the container stops.",
+      ),
     endsWithLease: endsWithLeaseSchema
       .optional()
       .describe("Ends with the lease of the call, and keeps it alive until then."),
@@ -61,6 +73,10 @@ export const processCallSchema = z
   .refine(hasCommandOrArgv, eitherCommandOrArgv)
   .refine(argumentsFit, argumentsTooLong)
   .refine((call) => call.ifRunning === undefined || call.name !== undefined, ifRunningNeedsName)
+  .refine((call) => call.leftovers !== "keep" || call.endsWithLease !== true, {
+    message: "cannot be `keep` for a process that ends with its lease",
+    path: ["leftovers"],
+  })
   .meta({ id: "ProcessCall" });
 
 export const processSchema = component("Process", {
@@ -84,7 +100,7 @@ export const processSchema = component("Process", {
   leftovers: z
     .int()
     .optional()
-    .describe("Processes that were still running when it exited; they were ended."),
+    .describe("Processes that were still running when it exited, and were ended."),
   log: z
     .strictObject({
       start: z.int().describe("The oldest cursor that can still be read."),
@@ -92,7 +108,7 @@ export const processSchema = component("Process", {
       stdoutBytes: z.int(),
       stderrBytes: z.int(),
       bytesMax: z.int(),
-      onFull: z.enum(["drop", "block"]),
+      onFull: z.enum(["drop", "block", "hold"]),
     })
     .describe("Bytes that were written; those from `start` to before `end` are stored."),
   stdin: z
@@ -110,6 +126,9 @@ export const processesQuerySchema = z.strictObject({
   state: processStateSchema.optional().describe("Only processes in this state."),
   session: handleSchema.optional().describe("Only processes that were started in this session."),
   name: handleSchema.optional().describe("Only processes of this name."),
+  pid: queryNumber(1, Number.MAX_SAFE_INTEGER)
+    .optional()
+    .describe("Only processes with this pid, the newest first."),
 });
 
 const cursorSchema = queryNumber(0, Number.MAX_SAFE_INTEGER);
@@ -175,6 +194,10 @@ export const signalCallSchema = component("SignalCall", {
     .enum(signalNames)
     .default("SIGTERM")
     .describe("Sent to the process and all its descendants."),
+  to: z
+    .enum(["tree", "process"])
+    .default("tree")
+    .describe("`process`: only the process itself, not its descendants."),
 });
 
 export type ProcessInput = z.input<typeof processCallSchema>;
@@ -185,4 +208,5 @@ export type ProcessesQuery = z.infer<typeof processesQuerySchema>;
 export type LogsQuery = z.infer<typeof logsQuerySchema>;
 export type Waited = z.infer<typeof waitedSchema>;
 export type StdinTaken = z.infer<typeof stdinTakenSchema>;
+export type SignalCall = z.infer<typeof signalCallSchema>;
 export type SignalName = (typeof signalNames)[number];

@@ -189,7 +189,7 @@ async function waitForEnd(
 
 /** Resolves with why the tree must be ended; undefined: the process exited by itself. */
 export function waitForExit(
-  tree: ProcessTree,
+  tree: { readonly exited: Promise<unknown> },
   timeoutMs: number | undefined,
   signal: AbortSignal,
 ): Promise<"timeout" | "aborted" | undefined> {

@@ -4,8 +4,11 @@ import { RetentionFloor } from "./retention-floor.ts";
 import { Ring } from "./ring.ts";
 import { Runs, type Stream } from "./runs.ts";
 
-type OnFull = "drop" | "block";
+type OnFull = "drop" | "block" | "hold";
 type Tap = (stream: Stream, bytes: Uint8Array) => void;
+
+/** Beyond `logBytesMax`. For `hold` it takes what the pipes still have when the process was ended. */
+const spareBytes = { drop: 0, block: limits.processReplayBytes, hold: 1024 * 1024 } as const;
 
 export class Log {
   readonly bytesMax: number;
@@ -25,13 +28,14 @@ export class Log {
   constructor(folder: string, { logBytesMax, onFull }: { logBytesMax: number; onFull: OnFull }) {
     this.bytesMax = logBytesMax;
     this.onFull = onFull;
-    const replay = onFull === "block" ? limits.processReplayBytes : 0;
-    this.#ring = new Ring(folder, logBytesMax + replay);
-    this.#unreadMax = onFull === "block" ? logBytesMax : Number.POSITIVE_INFINITY;
+    this.#ring = new Ring(folder, logBytesMax + spareBytes[onFull]);
+    this.#unreadMax = onFull === "drop" ? Number.POSITIVE_INFINITY : logBytesMax;
     this.retention = new RetentionFloor(limits.processReaderResumeMs, () => {
       this.onReaderMoved();
       this.#closeFileIfUnused();
     });
+    // The first reader comes with a call of its own, after the first output.
+    if (onFull === "hold") this.retention.expectReader();
   }
 
   get start(): number {
@@ -78,7 +82,7 @@ export class Log {
 
   /** After the exit: takes what the pipes still hold, at the expense of what is stored for reconnecting readers. */
   unblock(): void {
-    if (this.onFull === "block") this.#unreadMax = this.#ring.bytes;
+    if (this.onFull !== "drop") this.#unreadMax = this.#ring.bytes;
     this.onReaderMoved();
   }
 
@@ -96,7 +100,10 @@ export class Log {
   }
 
   #free(): number {
-    if (this.onFull === "drop") return Number.POSITIVE_INFINITY;
+    const { onFull, retention } = this;
+    if (onFull === "drop" || (onFull === "hold" && !retention.isNeeded)) {
+      return Number.POSITIVE_INFINITY;
+    }
     return Math.max(0, this.#unreadMax - (this.end - this.retention.value));
   }
 

@@ -34,7 +34,7 @@ type ProcessInfo = {
   name: string | undefined;
   sessionId: string | undefined;
   commandText: CommandText;
-  options: Pick<ProcessCall, "timeoutMs" | "logBytesMax" | "onFull">;
+  options: Pick<ProcessCall, "timeoutMs" | "logBytesMax" | "onFull" | "stdin" | "leftovers">;
   cwd: string;
   logsFolder: string;
 };
@@ -57,6 +57,9 @@ export class Process {
   #stdin = new Stdin(undefined);
   #ended: Ended | undefined;
   #endReason: ExitReason | undefined;
+  /** The first process has exited; its pid may soon be another's. */
+  #hasExited = false;
+  #hasLeftovers = false;
 
   constructor(info: ProcessInfo) {
     this.info = info;
@@ -123,6 +126,7 @@ export class Process {
       for (const fd of [stdinRead, stdout, stderr]) closeSync(fd);
     }
     this.#stdin = new Stdin(stdinWrite);
+    if (this.info.options.stdin === "none") this.#stdin.close();
     const readers = [
       new PipeReader(stdoutRead, (bytes) => this.log.write("stdout", bytes)),
       new PipeReader(stderrRead, (bytes) => this.log.write("stderr", bytes)),
@@ -137,6 +141,21 @@ export class Process {
   /** Does nothing after the exit. */
   signal(name: NodeJS.Signals): void {
     if (this.isRunning) this.#tree?.signal(name);
+  }
+
+  /** Does nothing after the exit, also while its descendants still hold its output open. */
+  signalAlone(name: NodeJS.Signals): void {
+    if (!this.isRunning || this.#tree === undefined || this.#hasExited) return;
+    process.kill(this.#tree.pid, name);
+  }
+
+  /** Whether it has exited and what it left behind still runs. */
+  get hasLeftovers(): boolean {
+    return this.#hasLeftovers;
+  }
+
+  async endLeftovers(): Promise<void> {
+    if (this.#tree !== undefined) await endTree(this.#tree);
   }
 
   /** Sends TERM to the whole tree, and KILL after the grace period. */
@@ -184,8 +203,17 @@ export class Process {
 
   async #runToEnd(tree: ProcessTree, readers: PipeReader[]): Promise<void> {
     const read = Promise.allSettled(readers.map((reader) => reader.ended));
-    const { timeoutMs } = this.info.options;
-    const cause = await waitForExit(tree, timeoutMs, this.#endRequest.signal);
+    const { timeoutMs, leftovers: whatIsLeft } = this.info.options;
+    tree.exited.then(() => {
+      this.#hasExited = true;
+    });
+    const isKept = whatIsLeft === "keep";
+    const end = isKept ? { exited: Promise.all([tree.exited, read]) } : tree;
+    const cause = await waitForExit(end, timeoutMs, this.#endRequest.signal);
+    if (isKept && cause === undefined) {
+      await this.#finishWithoutTree(tree);
+      return;
+    }
     if (cause !== undefined) {
       tree.terminate();
       // A stopped process would not receive TERM.
@@ -201,6 +229,15 @@ export class Process {
     this.log.close();
     await read;
     this.#finish({ ...(await tree.exited), timedOut: cause === "timeout", leftovers });
+  }
+
+  /** What the process left behind runs on until the container stops. Its group is removed once it is empty. */
+  async #finishWithoutTree(tree: ProcessTree): Promise<void> {
+    const exit = await tree.exited;
+    this.#hasLeftovers = true;
+    this.#finish(exit);
+    await tree.releaseWhenEmpty();
+    this.#hasLeftovers = false;
   }
 
   /** All writers are dead, so the pipes end, unless a process of another command has one open. */

@@ -41,6 +41,8 @@ export class Processes {
   readonly #forgotten = new Map<string, number | null>();
   readonly #commandTexts = new CommandTextBudget();
   readonly #names = new ProcessNames();
+  /** Those that left something behind, which runs until the container stops. */
+  readonly #withLeftovers = new Set<Process>();
   #running = 0;
   #isClosed = false;
 
@@ -99,11 +101,9 @@ export class Processes {
   /** Queued replacements start nothing afterwards. */
   async endAll(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all(
-      this.list()
-        .filter(({ isRunning }) => isRunning)
-        .map((process) => process.end()),
-    );
+    const running = this.list().filter(({ isRunning }) => isRunning);
+    await Promise.all(running.map((process) => process.end()));
+    await Promise.all([...this.#withLeftovers].map((process) => process.endLeftovers()));
   }
 
   /** Checks everything that can fail before it touches the running process. */
@@ -196,6 +196,10 @@ export class Processes {
         await process.over;
         settle();
         this.#rememberExit(entry);
+        for (const other of this.#withLeftovers) {
+          if (!other.hasLeftovers) this.#withLeftovers.delete(other);
+        }
+        if (process.hasLeftovers) this.#withLeftovers.add(process);
       },
       () => {
         // Nothing ran, so the same id may be used again.

@@ -29,6 +29,16 @@ export class RetentionFloor {
     return this.#connected.size;
   }
 
+  /** Whether a reader is connected or expected. */
+  get isNeeded(): boolean {
+    return this.#connected.size > 0 || this.#holds.size > 0;
+  }
+
+  /** Keeps everything from the start for a first reader, as long as for one that was cut off. */
+  expectReader(): void {
+    this.#hold({ id: undefined, position: 0 });
+  }
+
   /** Without a reader: the furthest position that a reader ever reached. */
   get value(): number {
     const needed = [...this.#connected, ...this.#holds.values()].map(({ position }) => position);

@@ -5,7 +5,7 @@ import { limits } from "../../../src/protocol/limits.ts";
 import type {
   Processes as ProcessesList,
   ProcessesQuery,
-  SignalName,
+  SignalCall,
   Waited,
 } from "../../../src/protocol/process.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
@@ -70,14 +70,17 @@ export class ProcessRoutes implements AgentModule {
   }
 
   #list(call: ModuleRequest): Response {
-    const { state, session, name } = Object.fromEntries(call.url.searchParams) as ProcessesQuery;
+    const { searchParams } = call.url;
+    const { state, session, name } = Object.fromEntries(searchParams) as ProcessesQuery;
+    const pid = searchParams.get("pid");
     const list: ProcessesList = {
       processes: this.processes
         .list()
         .filter(({ info }) => session === undefined || info.sessionId === session)
         .filter(({ info }) => name === undefined || info.name === name)
         .map((process) => process.listed(call.incarnation))
-        .filter((record) => state === undefined || record.state === state),
+        .filter((record) => state === undefined || record.state === state)
+        .filter((record) => pid === null || record.pid === Number(pid)),
       nextCursor: null,
     };
     return Response.json(list);
@@ -93,9 +96,10 @@ export class ProcessRoutes implements AgentModule {
 
   async #signal(process: Process, { request, incarnation }: ModuleRequest): Promise<Response> {
     const fence = readFence(request.headers);
-    const { signal } = await readJson<{ signal: SignalName }>(request);
+    const { signal, to } = await readJson<SignalCall>(request);
     this.#deps.gated.fence.pass(fence);
-    process.signal(signal);
+    if (to === "process") process.signalAlone(signal);
+    else process.signal(signal);
     return Response.json(process.record(incarnation));
   }
 

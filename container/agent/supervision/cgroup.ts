@@ -32,6 +32,8 @@ import { type Spawned, spawn } from "./spawn.ts";
 
 const outOfDescriptors = ["EMFILE", "ENFILE"];
 const pollMs = 5;
+/** What a process left behind may run for days. */
+const keptPollMs = 1000;
 /** How long to try to remove groups at the end; what is busy for longer stays, but is empty. */
 const removeLimitMs = 5_000;
 /** Empty groups are reused: creating and removing one costs as much as a move. */
@@ -164,6 +166,11 @@ class CgroupTree implements ProcessTree {
 
   async waitUntilEmpty(limitMs: number): Promise<void> {
     await this.#becomesEmpty(limitMs, pollMs);
+  }
+
+  async releaseWhenEmpty(): Promise<void> {
+    await this.#becomesEmpty(Number.POSITIVE_INFINITY, keptPollMs);
+    this.#release();
   }
 
   async end(): Promise<number> {

@@ -33,6 +33,8 @@ export interface ProcessTree {
   signal(name: NodeJS.Signals): void;
   /** Resolves when no process is left, or after the limit. */
   waitUntilEmpty(limitMs: number): Promise<void>;
+  /** Kills nothing: resolves, and returns the tree's resources, when no process is left by itself. */
+  releaseWhenEmpty(): Promise<void>;
   /**
    * Kills everything that is left, and resolves with how many processes there were besides the first one. Rejects with
    * KillTimeoutError if the kernel does not end them in time.

@@ -99,6 +99,11 @@ class SubreaperTree implements ProcessTree {
     await resolvesWithin(this.#end.promise, limitMs);
   }
 
+  async releaseWhenEmpty(): Promise<void> {
+    await this.#end.promise;
+    await this.#subreaper.exited;
+  }
+
   async end(): Promise<number> {
     this.#send({ order: "end" });
     const limit = setTimeout(() => sendSignal(this.#subreaper.pid, "SIGKILL"), endLimitMs);

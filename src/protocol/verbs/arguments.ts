@@ -27,7 +27,8 @@ export function splitArguments(
   const target = targetName === undefined ? undefined : rest.shift();
   const argument = row.argument === undefined ? {} : { [row.argument]: rest.shift() };
   const isInQuery = "query" in row;
-  const body = isInQuery || row.argument === undefined ? bodyOf(row, rest) : argument;
+  const isInBody = !isInQuery && row.argument !== undefined;
+  const body = isInBody ? argument : bodyOf(row, rest);
   const { lease, waitMs, wake, idempotencyKey, ...fields } = (rest.shift() ?? {}) as Record<
     string,
     unknown
@@ -36,7 +37,7 @@ export function splitArguments(
   return {
     target,
     query: isInQuery ? inQuery({ ...argument, ...fields }) : {},
-    body,
+    body: isInBody ? { ...fields, ...argument } : body,
     headers: { lease, waitMs, wake, idempotencyKey },
   };
 }

@@ -35,7 +35,14 @@ export type Body<Row> = Row extends { argument: string }
     : [];
 
 /** Fields of the query and what the headers carry. */
-export type Options<Row> = QueryOptions<Row> & HeaderOptions<Row>;
+export type Options<Row> = QueryOptions<Row> & BodyOptions<Row> & HeaderOptions<Row>;
+
+/** The other fields of a body, where one of them is an argument of its own. */
+type BodyOptions<Row> = Row extends { query: unknown }
+  ? unknown
+  : Row extends { argument: infer Name extends string; body: infer Body extends z.ZodType }
+    ? Partial<Omit<z.input<Body>, Name>>
+    : unknown;
 
 type QueryOptions<Row> = Row extends { query: infer Query extends z.ZodType }
   ? {

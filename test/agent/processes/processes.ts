@@ -63,8 +63,8 @@ export class Asker {
     return this.#json(await this.agent.request(`/v1/processes/${id}`, { method: "DELETE" }));
   }
 
-  async signal(id: string, signal?: string): Promise<Process> {
-    const body = JSON.stringify(signal === undefined ? {} : { signal });
+  async signal(id: string, signal?: string, to?: string): Promise<Process> {
+    const body = JSON.stringify(signal === undefined ? {} : { signal, ...(to && { to }) });
     const init = { method: "POST", body };
     return this.#json(await this.agent.request(`/v1/processes/${id}/signal`, init));
   }

@@ -34,7 +34,7 @@ export class FakeProcess {
     this.sessionId = sessionId;
     this.#shell = shell;
     this.#cwd = shell.cwd;
-    this.log = new Log(call.logBytesMax, call.onFull);
+    this.log = new Log(call.logBytesMax, call.onFull === "block" ? "block" : "drop");
     agent.commandsRun.push(nameOf(call));
     this.finished = this.#run();
   }
