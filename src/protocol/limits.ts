@@ -385,8 +385,12 @@ export const limits = {
   /** Lifetime of a connect ticket, and how many may be unused. */
   connectTicketMs: minute,
   connectTicketsMax: 100,
-  /** After the object has restarted, a holder by connection can return for this long. A closed connection releases at once. */
+  /** After the object has restarted, a holder by connection can return for this long. */
   leaseReconnectMs: 10 * second,
+  /** For this long a holder by connection can return that was cut off without a close frame. A close with code 1000 or 1005 releases at once. */
+  leaseCutMs: 3 * second,
+  /** The same after a close frame with another code, which a proxy or a browser sends when its client has gone. */
+  leaseClosedMs: second,
   /** A holder by connection that sends no ping for this long has lost the lease, and a waiter its place. */
   leasePingMs: 30 * second,
   /** How often the WebSocket of a viewer or a port is pinged, and after how long without a response it is closed. */

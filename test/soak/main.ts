@@ -7,6 +7,7 @@ import { parseArgs } from "node:util";
 import { runProgram, UserError } from "../../container/launch/program.js";
 import { connect } from "../../src/client/index.ts";
 import { startServer } from "../system/server.ts";
+import { cutsHelp, soakCuts } from "./cuts.ts";
 import { type CallTime, load } from "./load.ts";
 import { gapsOf, slotsOf, tableOf } from "./slots.ts";
 import { judge, verdictText } from "./verdict.ts";
@@ -29,9 +30,12 @@ const help = `Keeps a real server under a moderate, steady load and watches its 
 
 The first tenth is a warm-up without pauses. It exits with 1 if memory then grows by more than 5 %, a p99 rises, a call
 fails, a minute has no command, or the run is stopped early.
-`;
+
+${cutsHelp}`;
 
 await runProgram(async () => {
+  const [first, ...rest] = process.argv.slice(2);
+  if (first === "cuts") return await soakCuts(rest);
   const options = parseOptions(process.argv.slice(2));
   if (options.help) {
     process.stdout.write(help);

@@ -2,6 +2,8 @@
 import { isCode, type Source, withoutComments } from "./sources.ts";
 
 const linesMax = 400;
+/** Tables with a row for each entry, which grow with the API. */
+const tables: readonly string[] = ["src/protocol/limits.ts"];
 
 type Ban = { what: string; pattern: RegExp; where?: (source: Source) => boolean };
 
@@ -56,6 +58,7 @@ export function styleProblems(sources: Source[]): string[] {
 }
 
 function lengthProblems(source: Source): string[] {
+  if (tables.includes(source.path)) return [];
   const lines = source.text.split("\n").length;
   return isCode(source) && lines > linesMax ? [`${source.path} has ${lines} lines`] : [];
 }

@@ -6,7 +6,7 @@ import { Failure } from "../failure.ts";
 import { readPages } from "../list-all.ts";
 
 const causes: Record<string, string> = {
-  disconnected: "the server could not be reached for ten seconds",
+  disconnected: "the connection to the server was cut for too long",
   expired: "the command did not renew it in time",
   broken: "broken by",
   forced: "forced by",

@@ -40,6 +40,10 @@ export async function runProcess(
       if (event.type === "output") await sink.write(event.stream, event.bytes);
       if (event.type === "exit") {
         const { exitCode, signal, timedOut } = event;
+        // A lost lease ends the command by a signal too, and that must not look like an exit of its own.
+        if (signal !== null && context.interrupts.first === undefined) {
+          await sandbox.renewLease(lease.token);
+        }
         return { exitCode, signal, timedOut };
       }
     }
@@ -75,9 +79,9 @@ async function endOnInterrupt(
   await sandbox.endProcess(process, options).catch(() => {});
 }
 
+/** One line for each cut: the output that follows shows that the connection is back. */
 function printConnection({ output, json }: Context, state: "lost" | "back"): void {
-  if (json) return;
-  output.info(state === "lost" ? "Connection lost; reconnecting." : "Connected again.");
+  if (!json && state === "lost") output.info("Connection lost; reconnecting.");
 }
 
 function waitForEither(first: AbortSignal, second: AbortSignal): Promise<void> {

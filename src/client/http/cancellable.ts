@@ -42,14 +42,16 @@ export function cancellable<Methods extends object>(
 /** Recognised by name and type: no request body has a field of these names with these types. */
 function readCallOptions(last: unknown): CallOptions | undefined {
   if (typeof last !== "object" || last === null) return undefined;
-  const { signal, answerWithinMs } = last as Record<string, unknown>;
+  const { signal, answerWithinMs, retries } = last as Record<string, unknown>;
   const options: CallOptions = {};
   if (signal instanceof AbortSignal) options.signal = signal;
   if (typeof answerWithinMs === "number") options.answerWithinMs = answerWithinMs;
+  if (typeof retries === "number") options.retries = retries;
   return Object.keys(options).length === 0 ? undefined : options;
 }
 
 function omitCallOptions(last: unknown): object {
-  const { signal: _signal, answerWithinMs: _answerWithinMs, ...rest } = last as CallOptions;
-  return rest;
+  const omitted = ["signal", "answerWithinMs", "retries"];
+  const rest = Object.entries(last as object).filter(([name]) => !omitted.includes(name));
+  return Object.fromEntries(rest);
 }

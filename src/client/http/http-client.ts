@@ -53,6 +53,7 @@ export function createHttpClient(config: ClientConfig, options: CallOptions = {}
       createHttpClient(config, {
         signal: anySignal(options.signal, more.signal),
         answerWithinMs: more.answerWithinMs ?? options.answerWithinMs,
+        retries: more.retries ?? options.retries,
       }),
   };
 }
@@ -66,6 +67,7 @@ async function send<Content>(
   const { clock } = config;
   const began = clock.now();
   const { signal, answerWithinMs = Number.POSITIVE_INFINITY } = options;
+  const policy = { ...config.retry, retries: options.retries ?? config.retry.retries };
   /** The first attempt whose response was lost: it may have run, whatever later attempts say. */
   let unknown: unknown;
   for (let sent = 1; ; sent++) {
@@ -86,7 +88,7 @@ async function send<Content>(
       retryAfterMs: outcome.retryAfterMs,
     };
     const delay = isReplayable(call.upload)
-      ? retryDelay(config.retry, failed, clock.chance())
+      ? retryDelay(policy, failed, clock.chance())
       : undefined;
     if (delay === undefined || failed.tookMs + delay >= answerWithinMs) {
       throw isRefusal(error) ? (unknown ?? error) : error;

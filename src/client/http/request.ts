@@ -11,6 +11,8 @@ export type CallOptions = {
   signal?: AbortSignal | undefined;
   /** How long the response may take, in ms, retries included; of a stream, until it begins. Default: no limit. */
   answerWithinMs?: number | undefined;
+  /** How often it is sent again, instead of what `connect()` was given. */
+  retries?: number | undefined;
 };
 
 export type Query = Record<string, string | number | boolean | string[] | undefined>;

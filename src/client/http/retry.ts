@@ -36,8 +36,9 @@ export function retryDelay(
 ): number | undefined {
   if (failed.sent > policy.retries || !isSafeToRepeat(failed)) return undefined;
   const full = backOffMs(failed.sent);
-  // Between half and all of it, so that many clients neither come back together nor at once.
-  const delay = Math.max(failed.retryAfterMs, full * (0.5 + chance / 2));
+  // Between three quarters and all of it, so that many clients do not come back together, and four attempts outlast a
+  // cut of two seconds.
+  const delay = Math.max(failed.retryAfterMs, full * (0.75 + chance / 4));
   return failed.tookMs + delay > policy.retryForMs ? undefined : delay;
 }
 

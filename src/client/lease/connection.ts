@@ -1,11 +1,12 @@
 /**
  * Keeps a lease by a WebSocket: waits in the queue, sends pings, and reconnects with the token after a lost connection.
- * Closing the socket releases the lease at once on the server. See lease.ts for what the holder sees.
+ * Closing the socket releases the lease at once on the server; a cut leaves three seconds to come back. See lease.ts for what the holder sees.
  */
 import { BerthError } from "../../protocol/error-codes.ts";
 import { leaseProtocol, leaseTokenProtocol } from "../../protocol/internal/socket-call.ts";
 import { limits } from "../../protocol/limits.ts";
 import { toBerthError } from "../http/failure.ts";
+import type { CallOptions } from "../http/request.ts";
 import { isTransient } from "../http/retry.ts";
 import { backOffMs, rejectOnAbort, sleep } from "../http/timing.ts";
 import { OpenSocket, type SandboxTarget } from "../terminal/sockets.ts";
@@ -22,6 +23,7 @@ type Granted = Extract<Frame, { type: "granted" }>;
 const pingIntervalMs = 10_000;
 /** How often a waiter asks for its position: the server only pushes the grant. */
 const positionPollMs = 5_000;
+const reconnectEveryMs = 250;
 /** The server answers each new connection; wait at least this long for it, even when the caller does not wait. */
 const firstFrameMs = 10_000;
 /** For reading the holder's name, which only completes an error message. */
@@ -145,7 +147,10 @@ async function waitForEnd(socket: LeaseSocket): Promise<BerthError | "cut"> {
   }
 }
 
-/** Within the time of reconnecting: after it somebody else may hold the lease, so all that is still running ends. */
+/**
+ * Within the time of reconnecting: after it somebody else may hold the lease, so all that is still running ends. Tries
+ * often, without backing off: a server that saw the connection end waits for three seconds only.
+ */
 async function reconnect(
   target: SandboxTarget,
   { token, holder }: Granted,
@@ -153,9 +158,9 @@ async function reconnect(
 ): Promise<LeaseSocket | BerthError> {
   const ended = AbortSignal.any([stopped, AbortSignal.timeout(limits.leaseReconnectMs)]);
   for (let failures = 0; !ended.aborted; failures += 1) {
-    await sleep(failures === 0 ? 0 : backOffMs(failures), ended);
+    await sleep(failures === 0 ? 0 : reconnectEveryMs, ended);
     try {
-      const socket = await LeaseSocket.open(target, holder, token, ended);
+      const socket = await LeaseSocket.open(target, holder, token, ended, { retries: 0 });
       const frame = await rejectOnAbort(socket.receive(), ended).catch(() => "cut" as const);
       if (frame !== "cut" && frame.type === "granted" && frame.token === token) return socket;
       socket.close();
@@ -184,6 +189,7 @@ class LeaseSocket {
     holder: string,
     token: string | undefined,
     signal: AbortSignal | undefined,
+    options: Pick<CallOptions, "retries"> = {},
   ): Promise<LeaseSocket> {
     const socket = await OpenSocket.open(target, {
       path: "/lease/connect",
@@ -191,6 +197,7 @@ class LeaseSocket {
       protocols: [leaseProtocol, ...(token === undefined ? [] : [`${leaseTokenProtocol}${token}`])],
       probe: (options) => target.sandbox.lease(options),
       signal,
+      ...options,
     });
     return new LeaseSocket(socket);
   }

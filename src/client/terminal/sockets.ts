@@ -40,6 +40,8 @@ type SocketRequest = {
   /** A call that fails for the same reason as the refused connection, because a WebSocket does not give one. */
   probe: (options: CallOptions) => Promise<unknown>;
   signal?: AbortSignal | undefined;
+  /** How often the call for the ticket is sent again. */
+  retries?: number | undefined;
 };
 
 /** For the ticket, and again for the connection. */
@@ -109,7 +111,8 @@ export class OpenSocket {
     if (WebSocket === undefined) throw webSocketMissing();
     call.signal?.throwIfAborted();
     // The signal cancels the call for the ticket too: it would keep the program alive.
-    const options: CallOptions = { signal: call.signal, answerWithinMs: openTimeoutMs };
+    const { signal, retries } = call;
+    const options: CallOptions = { signal, answerWithinMs: openTimeoutMs, retries };
     const { ticket } = await withTimeout(
       target.sandbox.createTicket(options),
       openTimeoutMs,

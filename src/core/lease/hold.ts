@@ -1,6 +1,6 @@
 /** Grants, renews, extends and pins a lease. See end.ts for its end. */
 import { limits } from "../../protocol/limits.ts";
-import { type Lease, type LeaseEvent, type LeaseStep, refuseStep } from "./lease.ts";
+import { doneReply, type Lease, type LeaseEvent, type LeaseStep, refuseStep } from "./lease.ts";
 import { leaseLostFor } from "./refusals.ts";
 
 export function grantLease(
@@ -34,6 +34,33 @@ export function renewLease(
     return refuseStep(lease, leaseLostFor(lease, token));
   }
   return { lease: extendLease(lease, now, ttlMs), reply: { granted: true } };
+}
+
+/** Unlike a renewal, a call does not end the grace of a cut connection: it may have been sent before the cut. */
+export function useLease(lease: Lease, token: string, now: number): LeaseStep {
+  const step = renewLease(lease, token, undefined, now);
+  const { state } = step.lease;
+  const returnBy = lease.state.name === "held" ? lease.state.returnBy : undefined;
+  if (state.name !== "held" || returnBy === undefined) return step;
+  return { ...step, lease: { ...step.lease, state: { ...state, returnBy } } };
+}
+
+/**
+ * Keeps the lease for its holder, which may come back: nobody else gets it and the fence stays, so its commands go on
+ * undisturbed. A repeated cut does not prolong the grace.
+ */
+export function cutLease(
+  lease: Lease,
+  { token, graceMs }: Extract<LeaseEvent, { type: "cut" }>,
+  now: number,
+): LeaseStep {
+  const { state } = lease;
+  if (state.name !== "held" || state.grant.token !== token || state.pinned === true) {
+    return { lease, reply: doneReply };
+  }
+  const returnBy = Math.min(state.returnBy ?? Number.POSITIVE_INFINITY, now + graceMs);
+  const expiresAt = Math.max(state.expiresAt, returnBy);
+  return { lease: { ...lease, state: { ...state, expiresAt, returnBy } }, reply: doneReply };
 }
 
 /** Each use extends the lease by its whole `ttlMs`. */

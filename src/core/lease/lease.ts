@@ -1,10 +1,7 @@
 /** Describes what an object stores about its lease, the events that change it, and the replies to them. */
 import type { BerthError } from "../../protocol/errors.ts";
 
-/**
- * Why a holder lost its lease. The server never gives `disconnected`: a client ends its own lease with it when it could
- * not reach the server in time. It is part of the type because clients get all reasons in one form.
- */
+/** Why a holder lost its lease. `disconnected`: it held the lease by a connection, which was cut, and did not return. */
 export type LossReason = "expired" | "broken" | "forced" | "disconnected" | "revoked";
 
 /** Why a lease ended, for a holder that uses its token afterwards. */
@@ -47,6 +44,8 @@ export type LeaseState =
       expiresAt: number;
       /** Set if the lease was granted to a waiter: it must be used by then. */
       useBy?: number;
+      /** Set while the holder's connection is cut: it must have returned by then, also if its calls still run. */
+      returnBy?: number;
       /** Set for a lease that ends only when it is released or broken, never by time. */
       pinned?: true;
     }
@@ -107,6 +106,8 @@ export type LeaseEvent =
   /** A gated call of the holder starts or has ended. */
   | { type: "used"; token: string }
   | { type: "release"; token: string; force: boolean }
+  /** The connection by which the lease is held was cut. A renewal within `graceMs` continues the lease. */
+  | { type: "cut"; token: string; graceMs: number }
   /** Somebody with the right to do so ends the holder's lease. */
   | { type: "take"; reason: LossReason }
   /** The agent has confirmed that no work below this fence runs or can start. */

@@ -9,7 +9,7 @@ import {
   loseLease,
   releaseLease,
 } from "./end.ts";
-import { pinLease, renewLease } from "./hold.ts";
+import { cutLease, pinLease, renewLease, useLease } from "./hold.ts";
 import {
   type CallsInFlight,
   doneReply,
@@ -51,7 +51,9 @@ function applyEvent(
     case "pin":
       return pinLease(lease, event);
     case "used":
-      return renewLease(lease, event.token, undefined, now);
+      return useLease(lease, event.token, now);
+    case "cut":
+      return cutLease(lease, event, now);
     case "release":
       return releaseLease(lease, event.token, event.force, now, inFlight);
     case "take":
@@ -74,6 +76,9 @@ export function applyTimeouts(lease: Lease, now: number, inFlight: CallsInFlight
   const { state } = next;
   if (state.name === "offered" && now >= state.until) {
     next = { ...next, state: { name: "free" }, waiters: next.waiters.slice(1) };
+  }
+  if (state.name === "held" && state.returnBy !== undefined && now >= state.returnBy) {
+    return loseLease(next, "disconnected", now);
   }
   if (state.name === "held" && inFlight.own === 0) {
     if (state.pinned === true) return next;
@@ -99,6 +104,9 @@ export function leaseDeadline(lease: Lease, inFlight: CallsInFlight): Deadline |
   const all: Deadline[] = [];
   if (state.name === "offered") all.push({ at: state.until, why: "offer timeout" });
   if (state.name === "draining") all.push({ at: state.until, why: "drain timeout" });
+  if (state.name === "held" && state.returnBy !== undefined) {
+    all.push({ at: state.returnBy, why: "reconnect timeout" });
+  }
   if (state.name === "held" && state.pinned === undefined && inFlight.own === 0) {
     all.push({ at: state.expiresAt, why: "lease expiry" });
     if (state.useBy !== undefined) all.push({ at: state.useBy, why: "first-use timeout" });

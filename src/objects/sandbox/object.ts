@@ -137,9 +137,9 @@ export class SandboxObject extends DurableObject<Env> {
     // Clients of a lease socket send only pings, and the platform answers those without waking the object.
   }
 
-  override webSocketClose(socket: WebSocket): void {
+  override webSocketClose(socket: WebSocket, code: number): void {
     this.#actor.reconciler.resume();
-    this.#sockets.onClosed(socket);
+    this.#sockets.onClosed(socket, code);
   }
 
   override webSocketError(socket: WebSocket): void {

@@ -64,7 +64,7 @@ export const leaseRows = (schemas: Schemas) =>
       path: `${lease}/connect`,
       summary: "Hold the lease with a WebSocket",
       description:
-        "Sends the frames `queued`, `granted` and `lost`. Closing the WebSocket releases the lease.",
+        "Sends the frames `queued`, `granted` and `lost`. Closing the WebSocket with code 1000 or none releases the lease; after a cut its holder has 3 seconds to return with its token.",
       example: { query: { holder: "ci" } },
       right: "lease",
       query: schemas.connectLeaseQuerySchema,

@@ -188,12 +188,32 @@ describe("network failures", () => {
     await expectNothingLeft(sandbox);
   });
 
+  test.each(["FIN", "RST"] as const)(
+    "[LV13] a command outlives a cut by %s that the server sees: exit code and output are right, and one line tells of it",
+    async (by) => {
+      await using proxy = await CutProxy.to(server.url);
+      const command = `${slowly}; exit 7`;
+      const run = started(["--", "sh", "-c", command], { BERTH_URL: proxy.url });
+      await waitForOutput(run, "line 5");
+      proxy.refuse(true);
+      proxy.cut(by);
+      await until("it was refused twice", () => proxy.refused >= 2);
+      proxy.refuse(false);
+      const stderr = "Connection lost; reconnecting.\n";
+      expect(await run.ended).toMatchObject({ code: 7, stdout: lines, stderr });
+      await expectNothingLeft(sandbox);
+    },
+  );
+
   test("[LV13] a lease lost with its connection is an error of berth, not an exit code of the command", async () => {
     await using proxy = await CutProxy.to(server.url);
     const run = started(["--", "sh", "-c", "echo ready; sleep 600"], { BERTH_URL: proxy.url });
     await waitForOutput(run, "ready");
     proxy.refuse(true);
     proxy.cut();
+    await until("the server has given up", async () => (await sandbox.lease()).state === "free");
+    // The client learns from the log first that its command was ended by a signal.
+    proxy.refuse(false);
     const ended = await run.ended;
     expect(ended.code).toBe(1);
     expect(ended.stderr).toContain("error: The lease has ended");

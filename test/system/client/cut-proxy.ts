@@ -13,10 +13,13 @@ export class CutProxy implements AsyncDisposable {
   /** Sockets whose connection is dead without their knowledge. */
   readonly #orphans = new Set<Socket>();
   cuts = 0;
+  refused = 0;
   /** Bytes that a stalled relay received and did not forward. */
   swallowedBytes = 0;
   #refuses = false;
   #stalls = false;
+  /** Resolves when the present silence is over. */
+  #silence: Promise<void> | undefined;
 
   private constructor(server: Server) {
     this.#server = server;
@@ -37,11 +40,13 @@ export class CutProxy implements AsyncDisposable {
   }
 
   /** Cuts all connections; both ends notice. */
-  cut(): void {
+  cut(by: "FIN" | "RST" = "FIN"): void {
     for (const { clientSide, serverSide } of this.#pairs) {
       this.cuts += 1;
-      clientSide.destroy();
-      serverSide.destroy();
+      for (const side of [clientSide, serverSide]) {
+        if (by === "RST") side.resetAndDestroy();
+        else side.destroy();
+      }
     }
     this.#pairs.clear();
   }
@@ -78,6 +83,19 @@ export class CutProxy implements AsyncDisposable {
     }
   }
 
+  /** Delivers nothing until `over`, then everything, as a network does that comes back. */
+  silence(over: Promise<void>): void {
+    this.#silence = over;
+    for (const { clientSide, serverSide } of this.#pairs) {
+      clientSide.unpipe(serverSide);
+      serverSide.unpipe(clientSide);
+      over.then(() => join(clientSide, serverSide));
+    }
+    over.then(() => {
+      this.#silence = undefined;
+    });
+  }
+
   #swallow(clientSide: Socket): void {
     clientSide.on("error", () => {});
     clientSide.on("data", ({ byteLength }) => {
@@ -87,6 +105,7 @@ export class CutProxy implements AsyncDisposable {
 
   #relay(clientSide: Socket, host: string, port: number): void {
     if (this.#refuses) {
+      this.refused += 1;
       clientSide.destroy();
       return;
     }
@@ -98,8 +117,8 @@ export class CutProxy implements AsyncDisposable {
     const serverSide = connect(port, host);
     const pair = { clientSide, serverSide };
     this.#pairs.add(pair);
-    clientSide.pipe(serverSide);
-    serverSide.pipe(clientSide);
+    if (this.#silence === undefined) join(clientSide, serverSide);
+    else this.#silence.then(() => join(clientSide, serverSide));
     const end = () => {
       clientSide.destroy();
       serverSide.destroy();
@@ -118,4 +137,9 @@ export class CutProxy implements AsyncDisposable {
     this.#server.close();
     await once(this.#server, "close");
   }
+}
+
+function join(clientSide: Socket, serverSide: Socket): void {
+  clientSide.pipe(serverSide);
+  serverSide.pipe(clientSide);
 }

@@ -137,6 +137,44 @@ describe("a lease that a socket holds", () => {
     expect((await firstSocket.next("lost")).reason).toBe("expired");
   });
 
+  it.each([1001, 1011])(
+    "[Q28] a close frame with code %i is not its holder's: it may come back",
+    async (code) => {
+      const id = await createSandbox();
+      const firstSocket = await connect(id, "one");
+      const { token, fence } = await firstSocket.next("granted");
+      const secondSocket = await connect(id, "two");
+      await secondSocket.next("queued");
+      firstSocket.socket.close(code);
+      await eventually(async () => expect((await inspect(id)).sockets).toBe(1));
+      expect(await api.getLease(id)).toMatchObject({ state: "held", holder: "one" });
+      const continued = await connect(id, "one", api.leaseHeader(String(token)));
+      expect(await continued.next("granted")).toMatchObject({ token, fence });
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 2 * limits.leaseCutMs });
+      await overRest.ring(id);
+      expect(await api.getLease(id)).toMatchObject({ state: "held", holder: "one" });
+      vi.useRealTimers();
+      continued.close();
+      await secondSocket.next("granted");
+      secondSocket.close();
+      await untilFree(id);
+    },
+  );
+
+  it("[Q29] a holder that was cut off and does not return gives way to the next one", async () => {
+    const id = await createSandbox();
+    const firstSocket = await connect(id, "one");
+    const { token } = await firstSocket.next("granted");
+    const secondSocket = await connect(id, "two");
+    await secondSocket.next("queued");
+    firstSocket.socket.close(1001);
+    await secondSocket.next("granted");
+    const late = json(api.exec(id, "true", api.leaseHeader(String(token))));
+    expect((await late).error).toMatchObject({ code: "lease_lost", reason: "disconnected" });
+    secondSocket.close();
+    await untilFree(id);
+  });
+
   it("[Y26] can be continued with its token within ten seconds after its socket was lost", async () => {
     const id = await createSandbox();
     const firstSocket = await connect(id, "one");

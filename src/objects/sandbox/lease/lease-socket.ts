@@ -25,6 +25,10 @@ type Close = { code: number; reason: string };
 
 /** No caller's ticket begins like this, so none can take the place of a socket. */
 const socketTicket = "~";
+/** Close codes of RFC 6455: `close()` of most clients sends the first or the second; the third is never sent. */
+const normalClosure = 1000;
+const noStatus = 1005;
+const connectionCut = 1006;
 const ping = "ping";
 const pong = "pong";
 
@@ -132,7 +136,8 @@ export class LeaseSockets implements LeaseListener {
     }
   }
 
-  onClosed(socket: WebSocket): void {
+  /** `code`: of the close frame; undefined if the connection ended without one. */
+  onClosed(socket: WebSocket, code?: number): void {
     // Otherwise the connection stays until the other end stops waiting.
     if (socket.readyState !== WebSocket.CLOSED) socket.close();
     const attached = readAttachment(socket);
@@ -143,7 +148,12 @@ export class LeaseSockets implements LeaseListener {
     if (this.#state.getWebSockets(ticket).some((other) => other !== socket && isOpen(other)))
       return;
     if (token === undefined) this.#actor.stepLease({ type: "leave", ticket });
-    else this.#actor.stepLease({ type: "release", token, force: true });
+    else {
+      const graceMs = graceOf(code);
+      this.#actor.stepLease(
+        graceMs === 0 ? { type: "release", token, force: true } : { type: "cut", token, graceMs },
+      );
+    }
   }
 
   #requestLease(socket: WebSocket): void {
@@ -213,6 +223,12 @@ export class LeaseSockets implements LeaseListener {
     this.#seenPings.set(ticket, known);
     return known.at;
   }
+}
+
+/** A holder closes its connection to release; all other ends may be those of a proxy or a network. */
+function graceOf(code = connectionCut): number {
+  if (code === normalClosure || code === noStatus) return 0;
+  return code === connectionCut ? limits.leaseCutMs : limits.leaseClosedMs;
 }
 
 function isSocket(ticket: string): boolean {

@@ -67,6 +67,10 @@ export class LeaseHarness {
     return this.step({ type: "used", token });
   }
 
+  cut(token: string, graceMs = 3 * second): string {
+    return this.step({ type: "cut", token, graceMs });
+  }
+
   tick(): string {
     return this.step({ type: "tick" });
   }
