@@ -25,6 +25,7 @@ export const checkpointSchema = component("Checkpoint", {
     .describe("When it is removed; null: together with its sandbox."),
   bytes: z.int().describe("Size on disk, if known."),
   tookMs: z.int().describe("Milliseconds that saving it took."),
+  automatic: z.literal(true).optional().describe("Saved because of `checkpointEveryMs`."),
   inUse: z
     .enum(["pause", "plan"])
     .optional()

@@ -50,7 +50,10 @@ export const errors = {
   checkpoint_in_use: row(409, "A pause or a plan still needs the checkpoint."),
   checkpoint_expired: row(410, "The checkpoint has expired."),
   lease_lost: row(410, "The lease has ended; `reason` says how."),
-  version_mismatch: row(412, "The metadata has another version than `If-Match` names."),
+  version_mismatch: row(
+    412,
+    "The metadata or the settings have another version than the call names.",
+  ),
   lease_held: passing(423, "The lease is held; `holder` names the holder."),
   lease_pending: passing(
     423,

@@ -34,6 +34,12 @@ const metadataEvent = z.strictObject({
   removed: z.array(z.string()),
 });
 
+const settingsEvent = z.strictObject({
+  type: z.literal("settings"),
+  version: z.int(),
+  changed: z.array(z.string()).describe("The names of the fields."),
+});
+
 /** Commands are reported in batches, at most one per second. */
 const execEvent = z.strictObject({
   type: z.literal("exec"),
@@ -82,6 +88,7 @@ export const eventDataSchema = z.discriminatedUnion("type", [
   stateEvent,
   leaseEvent,
   metadataEvent,
+  settingsEvent,
   execEvent,
   workEvent,
   checkpointEvent,

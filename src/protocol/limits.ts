@@ -249,6 +249,8 @@ export const limits = {
   /** The maximum lifetime that a sandbox can be given: minimum and maximum. */
   maxLifetimeMinMs: second,
   maxLifetimeMaxMs: 365 * 24 * 60 * minute,
+  /** The shortest time after which a paused sandbox can be destroyed. */
+  destroyPausedMinMs: second,
   /** A pause that takes longer has failed. */
   pauseTimeoutMs: 2 * minute,
 
@@ -297,6 +299,15 @@ export const limits = {
   /** Checkpoints of one sandbox that a caller requested, each of which holds a tree, and the length of a name. */
   checkpointsMax: 50,
   checkpointNameCharsMax: 128,
+  /** Between two automatic checkpoints: minimum, maximum, and the default where files do not outlive their container. */
+  checkpointEveryMinMs: second,
+  checkpointEveryMaxMs: 30 * 24 * 60 * minute,
+  checkpointEveryMs: 30 * minute,
+  /** Automatic checkpoints that are kept if nothing else is set, and the pause after one that failed. */
+  automaticCheckpointsMax: 3,
+  automaticCheckpointRetryMs: minute,
+  /** Sandboxes that one create makes. */
+  createCountMax: 64,
   /** How long a checkpoint lasts on Cloudflare; each restore renews it. */
   checkpointLifeMs: 30 * 24 * 60 * minute,
 

@@ -5,6 +5,13 @@ import { BerthError } from "./errors.ts";
 import { component } from "./fields/component.ts";
 import { pathSchema, sandboxEnvSchema } from "./fields/env.ts";
 import { sandboxIdSchema, tenantIdSchema } from "./fields/id.ts";
+import {
+  checkpointEverySchema,
+  destroyPausedAfterSchema,
+  idleTimeoutSchema,
+  keepCheckpointsSchema,
+  maxLifetimeSchema,
+} from "./fields/life.ts";
 import { flagSchema, wholeNumber } from "./fields/scalar.ts";
 import { clientSchema, onExistingSchema, scopeSchema } from "./fields/scope.ts";
 import { sizeNameSchema } from "./fields/size.ts";
@@ -46,6 +53,10 @@ export const networkSchema = z
 
 export const onIdleSchema = z.enum(["pause", "destroy", "none"]);
 
+export const wakeSchema = z
+  .enum(["auto", "never"])
+  .describe("`auto`: a call starts a paused sandbox. `never`: only POST …/start does.");
+
 export const createCallSchema = component("CreateCall", {
   env: sandboxEnvSchema.default({}).describe("The environment of every command."),
   cwd: pathSchema.optional().describe("The folder in which commands run; /workspace by default."),
@@ -73,19 +84,18 @@ export const createCallSchema = component("CreateCall", {
     .boolean()
     .default(true)
     .describe("False: starts paused, without a container until it is used."),
-  wake: z
-    .enum(["auto", "never"])
-    .default("auto")
-    .describe("`auto`: a call starts a paused sandbox. `never`: only POST …/start does."),
-  idleTimeoutMs: wholeNumber(limits.idleTimeoutMinMs, limits.idleTimeoutMaxMs)
-    .default(limits.idleTimeoutMs)
-    .describe("Milliseconds without work until `onIdle` happens."),
+  wake: wakeSchema.default("auto"),
+  idleTimeoutMs: idleTimeoutSchema.default(limits.idleTimeoutMs),
   onIdle: onIdleSchema
     .default("pause")
     .describe("What happens after `idleTimeoutMs` without work."),
-  maxLifetimeMs: wholeNumber(limits.maxLifetimeMinMs, limits.maxLifetimeMaxMs)
+  maxLifetimeMs: maxLifetimeSchema.optional(),
+  destroyPausedAfterMs: destroyPausedAfterSchema.optional(),
+  checkpointEveryMs: checkpointEverySchema.nullable().optional(),
+  keepCheckpoints: keepCheckpointsSchema.optional(),
+  count: wholeNumber(1, limits.createCountMax)
     .optional()
-    .describe("Milliseconds until the sandbox is destroyed, whatever it does; none by default."),
+    .describe("Creates that many alike at once, all or none; `others` has all but the first."),
   waitMs: wholeNumber(0, limits.waitMaxMs)
     .default(0)
     .describe("Milliseconds that this call may wait for `running` or `failed`."),
@@ -152,7 +162,11 @@ export const sandboxSchema = component("Sandbox", {
   idleTimeoutMs: z.int(),
   onIdle: onIdleSchema,
   maxLifetimeMs: z.int().optional(),
-  wake: z.enum(["auto", "never"]),
+  destroyPausedAfterMs: z.int().optional(),
+  checkpointEveryMs: z.int().optional(),
+  keepCheckpoints: z.int().optional(),
+  settingsVersion: z.int().optional().describe("How often its settings were changed, if ever."),
+  wake: wakeSchema,
   scope: scopeSchema.optional(),
   client: clientSchema.optional(),
   madeBy: z.string().optional().describe("Identifies the key that created it."),
@@ -161,6 +175,10 @@ export const sandboxSchema = component("Sandbox", {
   replaced: sandboxIdSchema
     .optional()
     .describe("In the response to a create: the sandbox that it replaced."),
+  others: z
+    .array(sandboxIdSchema)
+    .optional()
+    .describe("In the response to a create with `count`: the other sandboxes."),
   listed: z.literal(false).optional().describe("The lists do not show this change yet."),
   metadata: metadataSchema,
   metadataVersion: z.int().describe("Grows with each change of the metadata."),

@@ -12,6 +12,7 @@ import { processLogContract } from "./sandbox/process-logs.ts";
 import { processNameContract } from "./sandbox/process-names.ts";
 import { processContract } from "./sandbox/processes.ts";
 import { sessionContract } from "./sandbox/sessions.ts";
+import { settingsContract } from "./sandbox/settings.ts";
 import { terminalSocketContract } from "./sandbox/terminal-sockets.ts";
 import { terminalContract } from "./sandbox/terminals.ts";
 import { workContract } from "./sandbox/work.ts";
@@ -21,7 +22,7 @@ export type { Power, Socket, World } from "./sandbox/world.ts";
 
 /** In parts, for runners that slow down with each test. */
 export const contractParts = {
-  sandboxes: [lifecycleContract, metadataContract, eventContract],
+  sandboxes: [lifecycleContract, metadataContract, settingsContract, eventContract],
   leases: [leaseContract, leaseEndContract],
   processes: [processContract, processNameContract, processLogContract, workContract],
   shells: [sessionContract, terminalContract, terminalSocketContract],

@@ -3,7 +3,10 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { Env } from "../../../src/protocol/fields/env.ts";
+import type { AgentEnvironment } from "../../../src/protocol/internal/agent.ts";
+import { limits } from "../../../src/protocol/limits.ts";
 import { type User, withUserRights } from "../kernel/libc.ts";
+import { readJson } from "../server/body.ts";
 
 export type SandboxEnv = {
   /** Commands run as this user; undefined: as the agent's own. */
@@ -12,8 +15,10 @@ export type SandboxEnv = {
   workspace: string;
   /** The folder in which the logs of processes are kept. */
   logs: string;
-  /** What `create` was given, for every command. */
+  /** What `create` was given and the settings changed, for every command. */
   env: Env;
+  /** The version of the settings that the environment comes from, if they changed since the start. */
+  envVersion?: number;
 };
 
 /** Not /tmp, which may be memory. */
@@ -25,6 +30,16 @@ const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /** Starts from nothing: no variable of the agent itself is passed on. */
 export function buildEnvironment({ home, env: created }: SandboxEnv, env: Env | undefined): Env {
   return { PATH: path, HOME: home, USER: userName, LANG: "C.UTF-8", ...created, ...env };
+}
+
+/** JSON may write one byte as six; the rest is for names and the version. */
+const bodyBytesMax = 8 * limits.sandboxEnvBytesMax;
+
+/** Replaces the environment of later commands. A request that was overtaken changes nothing. */
+export async function handleEnvironment(request: Request, sandbox: SandboxEnv): Promise<Response> {
+  const { version, env } = await readJson<AgentEnvironment>(request, bodyBytesMax);
+  if (version > (sandbox.envVersion ?? -1)) Object.assign(sandbox, { env, envVersion: version });
+  return Response.json({ version: sandbox.envVersion });
 }
 
 /** The folder to run in, checked with the command's own rights. */

@@ -58,6 +58,9 @@ function stateDeadline({ spec, state }: SandboxRecord): Deadline | undefined {
     case "destroyed":
       return { at: state.since + limits.tombstoneMs, why: "tombstone expiry" };
     case "paused":
+      return spec.destroyPausedAfterMs === undefined
+        ? undefined
+        : { at: state.since + spec.destroyPausedAfterMs, why: "paused too long" };
     case "failed":
       return undefined;
   }

@@ -1,10 +1,10 @@
-/** Describes what an object stores about its sandbox: the spec, which never changes, and the state. */
+/** Describes what an object stores about its sandbox: the spec, and the state. */
 import type { Client, Scope } from "../../protocol/fields/scope.ts";
 import type { Size } from "../../protocol/fields/size.ts";
 import type { Isolation } from "../../protocol/health.ts";
 import type { FailReason, Network, OnIdle } from "../../protocol/sandbox.ts";
 
-/** What `create` was called with. */
+/** What `create` was called with, and later changes of its settings. */
 export type SandboxSpec = {
   id: string;
   tenant: string;
@@ -17,6 +17,12 @@ export type SandboxSpec = {
   idleTimeoutMs: number;
   onIdle: OnIdle;
   maxLifetimeMs?: number | undefined;
+  destroyPausedAfterMs?: number | undefined;
+  /** Null: never. Undefined: never, unless files do not outlive their container. */
+  checkpointEveryMs?: number | null | undefined;
+  keepCheckpoints?: number | undefined;
+  /** Grows with each change of the settings; undefined: never changed. */
+  settingsVersion?: number | undefined;
   /** Whether a call that needs a container may start it. */
   wake: "auto" | "never";
   /** The repository and branch for which it was created. */
@@ -68,7 +74,7 @@ export type SandboxState =
       /** Set if a start was requested during the pause: it follows at once. */
       next?: Start;
     }
-  /** No container runs. The files are kept on disk or in the checkpoint `saved`. No deadline: a start ends it. */
+  /** No container runs. The files are kept on disk or in the checkpoint `saved`. A start ends it, or `destroyPausedAfterMs`. */
   | { name: "paused"; since: number; reason: string; saved?: string | undefined }
   /** The container was lost or did not start. No deadline: a start or, if `restartable`, the next call ends it. */
   | {

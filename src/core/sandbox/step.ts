@@ -138,6 +138,12 @@ function applyDeadline(
       const tries = state.tries + 1;
       return enterState(record, { ...state, tries, tryAt: now + destroyDelayMs(tries) });
     }
+    case "paused": {
+      const { destroyPausedAfterMs } = spec;
+      return destroyPausedAfterMs !== undefined && now >= state.since + destroyPausedAfterMs
+        ? destroySandbox(record, "paused_too_long", now)
+        : record;
+    }
     default:
       return record;
   }

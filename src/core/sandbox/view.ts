@@ -13,6 +13,7 @@ export function viewSandbox(
   const { spec, state } = record;
   const { cwd, image, size, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } = spec;
   const { scope, client, madeBy } = spec;
+  const { destroyPausedAfterMs, checkpointEveryMs, keepCheckpoints, settingsVersion } = spec;
   return {
     id: spec.id,
     state: state.name,
@@ -32,6 +33,10 @@ export function viewSandbox(
     ...(image === undefined ? {} : { image }),
     ...(size === undefined ? {} : { size: size.name }),
     ...(maxLifetimeMs === undefined ? {} : { maxLifetimeMs }),
+    ...(destroyPausedAfterMs === undefined ? {} : { destroyPausedAfterMs }),
+    ...(typeof checkpointEveryMs === "number" ? { checkpointEveryMs } : {}),
+    ...(keepCheckpoints === undefined ? {} : { keepCheckpoints }),
+    ...(settingsVersion === undefined ? {} : { settingsVersion }),
     ...(scope === undefined ? {} : { scope }),
     ...(client === undefined ? {} : { client }),
     ...(madeBy === undefined ? {} : { madeBy }),

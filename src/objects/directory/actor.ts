@@ -19,8 +19,10 @@ import {
   deleteForgotten,
   idempotentFindOf,
   insertSandbox,
+  keyOfOther,
   liveCount,
   nextTryAt,
+  otherIdsOf,
   rememberKey,
   rowOf,
   setScope,
@@ -31,6 +33,8 @@ import { type SandboxPort, SandboxTasks } from "./sandbox-tasks.ts";
 export type FindOrCreateCall = {
   /** Describes the sandbox that is created if none is found. */
   make: NewSandbox;
+  /** Created together with it, all or none. */
+  others?: NewSandbox[];
   onExisting: OnExisting;
   key: string | undefined;
   /** For a replacement: the right to end the present sandbox although its lease may be held. */
@@ -48,6 +52,7 @@ type FindOutcome = {
   id: string;
   made: boolean;
   replaced?: string;
+  others?: string[];
   /** Whether this caller decides again if the sandbox is not created after all. */
   decidesAgain: boolean;
 };
@@ -91,7 +96,10 @@ export class DirectoryActor {
         continue;
       }
       const refused = await this.#tasks.ensureMade(outcome.id, call.claim);
-      if (refused === undefined) return this.#toFound(outcome);
+      if (refused === undefined) {
+        await Promise.all((outcome.others ?? []).map((id) => this.#tasks.ensureMade(id)));
+        return this.#toFound(outcome);
+      }
       if (!outcome.decidesAgain) throw refused;
       confirmed = undefined;
     }
@@ -153,20 +161,34 @@ export class DirectoryActor {
       if (key !== undefined) rememberKey(this.#host, key, hash, id, now);
       const mayEnd = call.claim?.token !== undefined || call.claim?.force !== undefined;
       const joiner = { onExisting: call.onExisting, mayEnd };
-      return { id, made: false, decidesAgain: mayDecideAgain(joiner, decision.join) };
+      const others = otherIdsOf(this.#host, key, call.others?.length ?? 0);
+      return {
+        ...{ id, made: false, decidesAgain: mayDecideAgain(joiner, decision.join) },
+        ...(others.length > 0 ? { others } : {}),
+      };
     }
     if (call.createRefusal !== undefined) throw toBerthError(call.createRefusal);
     deleteForgotten(this.#host, now);
     const { replaces } = decision;
-    this.#refuseBeyondQuota(make, replaces === undefined ? 1 : 0, now);
+    const others = call.others ?? [];
+    this.#refuseBeyondQuota(make, (replaces === undefined ? 1 : 0) + others.length, now);
     // A sandbox without its scope and key could not be found by a repeated call, which would create a second one.
     this.#host.transaction(() => {
       insertSandbox(this.#host, make, replaces, now);
       if (scope !== undefined) setScope(this.#host, scope, spec.id);
       if (key !== undefined) rememberKey(this.#host, key, hash, spec.id, now);
+      for (const [index, other] of others.entries()) {
+        insertSandbox(this.#host, other, undefined, now);
+        if (key !== undefined)
+          rememberKey(this.#host, keyOfOther(key, index), hash, other.spec.id, now);
+      }
     });
     this.#arm();
-    const found = { id: spec.id, made: true, decidesAgain: false };
+    const ids = others.map((other) => other.spec.id);
+    const found = {
+      ...{ id: spec.id, made: true, decidesAgain: false },
+      ...(ids.length > 0 ? { others: ids } : {}),
+    };
     return replaces === undefined ? found : { ...found, replaced: replaces };
   }
 
@@ -183,7 +205,8 @@ export class DirectoryActor {
       );
     }
     if (createsPerMinute === undefined) return;
-    if (createdSince(this.#host, now - 60_000) >= createsPerMinute) {
+    const created = createdSince(this.#host, now - 60_000) + Math.max(1, added) - 1;
+    if (created >= createsPerMinute) {
       throw new BerthError(
         "too_many",
         `The tenant has created ${createsPerMinute} sandboxes within a minute.`,
@@ -195,11 +218,15 @@ export class DirectoryActor {
     }
   }
 
-  #toFound({ id, made, replaced }: FindOutcome): Found {
+  #toFound({ id, made, replaced, others }: FindOutcome): Found {
     const view = rowOf(this.#host, id)?.view;
     if (view === null || view === undefined) throw unknownSandbox();
     const sandbox = JSON.parse(view) as Sandbox;
-    return { made, sandbox: replaced === undefined ? sandbox : { ...sandbox, replaced } };
+    const facts = {
+      ...(replaced === undefined ? {} : { replaced }),
+      ...(others === undefined ? {} : { others }),
+    };
+    return { made, sandbox: { ...sandbox, ...facts } };
   }
 
   #apply(report: Report): void {

@@ -111,6 +111,18 @@ export function rememberKey(
   host.sql("INSERT OR REPLACE INTO keyed VALUES (?, ?, ?, ?)", key, hash, id, now);
 }
 
+/** The key of one call belongs to all sandboxes that it created. No caller's key has this form. */
+export function keyOfOther(key: string, index: number): string {
+  return `${key}\n${index}`;
+}
+
+export function otherIdsOf(host: ObjectHost, key: string | undefined, count: number): string[] {
+  if (key === undefined) return [];
+  return Array.from({ length: count }, (_, index) =>
+    idempotentFindOf(host, keyOfOther(key, index)),
+  ).flatMap((known) => known?.sandbox?.id ?? []);
+}
+
 /** For a sandbox that was never created, or that its own object has forgotten. */
 export function deleteSandbox(host: ObjectHost, id: string): void {
   host.transaction(() => {

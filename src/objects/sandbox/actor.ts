@@ -24,6 +24,7 @@ import { append, streams } from "./events.ts";
 import type { Host } from "./host.ts";
 import { KeyRows } from "./idempotency/key-rows.ts";
 import { InFlight } from "./lease/in-flight.ts";
+import { AutomaticCheckpoints } from "./lifecycle/automatic-checkpoints.ts";
 import { DirectoryOutbox } from "./lifecycle/directory-outbox.ts";
 import { Idleness } from "./lifecycle/idleness.ts";
 import { Reconciler } from "./lifecycle/reconciler.ts";
@@ -62,6 +63,7 @@ export class SandboxActor {
   readonly participant = new PlanParticipant(this);
   readonly idleness = new Idleness(this);
   readonly revocation = new Revocation(this);
+  readonly automaticCheckpoints = new AutomaticCheckpoints(this);
   readonly reconciler: Reconciler;
   #facts: Facts | undefined;
   #container: ContainerRuntime | undefined;
@@ -181,6 +183,8 @@ export class SandboxActor {
     });
     // Only now: if the transaction failed, nothing has changed.
     this.#facts = after;
+    // The runtime knows the network from when it was opened.
+    if (after.sandbox.spec.network !== before.sandbox.spec.network) this.#container = undefined;
     // The calls of an earlier instance end with their container, so waiters may get their turn.
     const isFreed = !hasContainer(after.sandbox) && this.inFlight.inherited > 0;
     if (isFreed) this.inFlight.inherited = 0;
@@ -255,6 +259,7 @@ export class SandboxActor {
       leaseDeadline(lease, this.countInFlight()),
       this.outbox.deadline(),
       this.revocation.deadline(),
+      this.automaticCheckpoints.deadline(),
     ]);
   }
 

@@ -92,6 +92,7 @@ const steps: readonly string[][] = [
     // The makers of earlier tickets are not known.
     "ALTER TABLE connect_ticket ADD COLUMN of_token INTEGER NOT NULL DEFAULT 1",
   ],
+  ["ALTER TABLE checkpoint ADD COLUMN automatic INTEGER NOT NULL DEFAULT 0"],
 ];
 
 export const newestVersion = steps.length;

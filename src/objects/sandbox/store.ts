@@ -84,6 +84,8 @@ export function create(host: Host, facts: Facts, now: number): void {
 }
 
 export function save(host: Host, before: Facts, after: Facts, now: number): void {
+  const { spec } = after.sandbox;
+  if (spec !== before.sandbox.spec) host.sql("UPDATE sandbox SET spec = ?", JSON.stringify(spec));
   const isSame =
     after.sandbox === before.sandbox &&
     after.tokenGeneration === before.tokenGeneration &&

@@ -105,12 +105,16 @@ export const agentMetadataSchema = z.strictObject({
   metadata: z.record(z.string(), z.string()),
 });
 
+/** Ignores versions older than its own. */
+export const agentEnvironmentSchema = z.strictObject({ version: z.int().min(0), env: envSchema });
+
 export const agentMetadataStoredSchema = z.strictObject({ version: z.int() });
 
 export type AgentFence = z.infer<typeof agentFenceSchema>;
 export type AgentFenced = z.infer<typeof agentFencedSchema>;
 export type AgentRevoked = z.infer<typeof agentRevokedSchema>;
 export type AgentMetadata = z.infer<typeof agentMetadataSchema>;
+export type AgentEnvironment = z.infer<typeof agentEnvironmentSchema>;
 export type AgentBoot = z.infer<typeof agentBootSchema>;
 export type AgentExecCall = z.infer<typeof agentExecCallSchema>;
 export type AgentProcessCall = z.infer<typeof agentProcessCallSchema>;

@@ -10,12 +10,14 @@ import { processRows } from "./processes.ts";
 import type { Schemas } from "./row.ts";
 import { sandboxRows } from "./sandboxes.ts";
 import { sessionRows } from "./sessions.ts";
+import { settingsRows } from "./settings.ts";
 import { terminalRows } from "./terminals.ts";
 
 export const verbRows = (schemas: Schemas) => ({
   ...sandboxRows(schemas),
   ...leaseRows(schemas),
   ...metadataRows(schemas),
+  ...settingsRows(schemas),
   ...accessRows(schemas),
   ...directoryRows(schemas),
   ...checkpointRows(schemas),

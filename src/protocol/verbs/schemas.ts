@@ -14,4 +14,5 @@ export * from "../process.ts";
 export * from "../rights.ts";
 export * from "../sandbox.ts";
 export * from "../session.ts";
+export * from "../settings.ts";
 export * from "../terminal.ts";

@@ -13,7 +13,7 @@ import { gatedCaller, hashOf, idempotencyKey } from "../http/headers.ts";
 import { callsOf, directoryObject, unwrap } from "../http/objects.ts";
 import { readQuery } from "../http/query.ts";
 import { invalidField, validate } from "../http/validate.ts";
-import { newSandbox } from "./new-sandbox.ts";
+import { copiesOf, newSandbox } from "./new-sandbox.ts";
 
 /** The body as the caller wrote it: a fork distinguishes given fields from defaults. */
 export const unparsedSchema = z.unknown();
@@ -39,21 +39,25 @@ export async function createSandbox(
   requestId: string = crypto.randomUUID(),
 ): Promise<{ sandbox: Sandbox; made: boolean }> {
   const call = validate(createCallSchema, body);
-  const { waitMs, onExisting, ...spec } = call;
+  const { waitMs, onExisting, count = 1, ...spec } = call;
+  if (count > 1 && spec.scope !== undefined)
+    throw invalidField("count", "cannot be combined with `scope`, which names one sandbox");
   // Replacing destroys a sandbox, so it needs the right of DELETE.
   if (onExisting === "replace") requireRight(caller, "lifecycle", undefined);
   else if (force)
     throw invalidField("force", "is only for `onExisting: replace`, which destroys a sandbox");
+  const described = await newSandbox(env, caller, spec, body as object);
   const { made, sandbox } = unwrap(
     await directoryObject(env, caller).find({
-      ...(await newSandbox(env, caller, spec, body as object)),
+      ...described,
+      ...(count > 1 ? { others: copiesOf(env, described.make, count - 1) } : {}),
       onExisting,
       claim: { token, ...(force ? { force: { by: caller.tenant } } : {}) },
       key: idempotencyKey(key),
       hash: hashOf({ ...call, waitMs: 0 }),
     }),
   );
-  const { replaced } = sandbox;
+  const { replaced, others } = sandbox;
   const isFinal = waitMs === 0 || sandbox.state !== "starting";
   const started = isFinal
     ? sandbox
@@ -65,6 +69,7 @@ export async function createSandbox(
       tenantId: tenantIdOf(caller.tenant, readConfig(env).secret),
       ...(made ? {} : { found: true }),
       ...(replaced === undefined ? {} : { replaced }),
+      ...(others === undefined ? {} : { others }),
     },
   };
 }

@@ -19,7 +19,7 @@ import { validate } from "../http/validate.ts";
 /** Merged settings have the same limits as given ones. */
 const mergedSchema = z.strictObject({ env: sandboxEnvSchema });
 
-type Policy = Omit<CreateCall, "from" | "onExisting" | "waitMs">;
+type Policy = Omit<CreateCall, "count" | "from" | "onExisting" | "waitMs">;
 
 /** `createRefusal`: why the origin of a fork cannot be used; an existing sandbox is found all the same. */
 type SandboxToCreate = { make: NewSandbox; createRefusal?: ErrorValue };
@@ -56,6 +56,15 @@ export async function newSandbox(
   };
 }
 
+/** Further sandboxes like this one. */
+export function copiesOf(env: Env, make: NewSandbox, count: number): NewSandbox[] {
+  const { secret } = readConfig(env);
+  return Array.from({ length: count }, () => ({
+    ...make,
+    spec: { ...make.spec, id: generateSandboxId(secret) },
+  }));
+}
+
 /** The engine cannot filter hosts. Refused here, because asking an object would create it. */
 function refuseHosts(env: Env, network: Network): void {
   const refused = hostListError(network);
@@ -77,7 +86,11 @@ function fork(
   { base, spec, metadata }: Fork,
 ): Policy & { base: string } {
   const { env, cwd, image, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } = spec;
-  const policy = { cwd, image, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake };
+  const { destroyPausedAfterMs, checkpointEveryMs, keepCheckpoints } = spec;
+  const policy = {
+    ...{ cwd, image, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake },
+    ...{ destroyPausedAfterMs, checkpointEveryMs, keepCheckpoints },
+  };
   const inherited = Object.fromEntries(
     Object.entries(policy).filter(([name, value]) => value !== undefined && !(name in written)),
   );

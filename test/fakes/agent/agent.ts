@@ -27,7 +27,7 @@ const alphabet = "0123456789abcdefghijklmnopqrstuvwxyz";
 export class FakeAgent {
   readonly startId: string;
   readonly secret: string;
-  readonly env: Record<string, string>;
+  env: Record<string, string>;
   incarnation: string;
   protocol = agentProtocol;
   fence = 0;

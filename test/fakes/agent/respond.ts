@@ -1,6 +1,7 @@
 /** Responds to requests like an agent: checks the caller and finds the route. */
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type {
+  AgentEnvironment,
   AgentExecCall,
   AgentFence,
   AgentMetadata,
@@ -61,6 +62,11 @@ async function route(
       const metadata = await call.body<AgentMetadata>();
       if (metadata.version > agent.metadata.version) agent.metadata = metadata;
       return call.json({ version: agent.metadata.version });
+    }
+    case agentPaths.environment: {
+      const { version, env } = await call.body<AgentEnvironment>();
+      agent.env = env;
+      return call.json({ version });
     }
     case agentPaths.revoked:
       agent.revoke((await call.body<AgentRevoked>()).generation);

@@ -17,7 +17,7 @@ import type { Sandbox } from "../../../src/protocol/sandbox.ts";
 import { transaction } from "../../fakes/transaction.ts";
 
 type Timer = { dueAt: number; ring: () => void };
-type Call = { scope?: string | undefined; key?: string | undefined } & Partial<
+type Call = { scope?: string | undefined; key?: string | undefined; count?: number } & Partial<
   Pick<FindOrCreateCall, "onExisting" | "claim">
 >;
 
@@ -52,7 +52,7 @@ export class DirectoryHarness implements ObjectHost {
     return this.directory.findOrCreate(this.call(call));
   }
 
-  call({ onExisting = "reuse", key, scope, claim }: Call): FindOrCreateCall {
+  call({ onExisting = "reuse", key, scope, claim, count = 1 }: Call): FindOrCreateCall {
     const spec = {
       id: this.newId(),
       tenant: "local",
@@ -64,8 +64,14 @@ export class DirectoryHarness implements ObjectHost {
       wake: "auto" as const,
       ...(scope === undefined ? {} : { scope: { repo: scope, branch: "main", config: "" } }),
     };
+    const make: NewSandbox = { spec, metadata: {}, start: false };
+    const others = Array.from({ length: count - 1 }, () => ({
+      ...make,
+      spec: { ...spec, id: this.newId() },
+    }));
     return {
-      make: { spec, metadata: {}, start: false } as NewSandbox,
+      make,
+      ...(others.length > 0 ? { others } : {}),
       onExisting,
       key,
       ...(claim === undefined ? {} : { claim }),

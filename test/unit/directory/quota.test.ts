@@ -17,6 +17,16 @@ function allow(text: string): void {
 const refusedBy = (quota: string, max: number) => ({ code: "too_many", facts: { quota, max } });
 
 describe("the quota of a tenant", () => {
+  it("[ST5] refuses all sandboxes of one create, or none", async () => {
+    allow("local:sandboxes=3");
+    const three = { count: 3 };
+    await harness.findOrCreate();
+    await expect(harness.findOrCreate(three)).rejects.toMatchObject(refusedBy("sandboxes", 3));
+    const made = await harness.findOrCreate({ count: 2 });
+    expect(made.sandbox.others).toHaveLength(1);
+    await expect(harness.findOrCreate()).rejects.toMatchObject(refusedBy("sandboxes", 3));
+  });
+
   it("[O44] lets exactly as many concurrent creates through as it allows", async () => {
     allow("local:sandboxes=3");
     const calls = await Promise.allSettled(

@@ -129,7 +129,7 @@ describe("a checkpoint of the platform", () => {
   });
 
   it("[H28] that has expired does not count, can be deleted, and is remembered for a while", async () => {
-    const { sandbox, container } = await running({});
+    const { sandbox, container } = await running({}, { checkpointEveryMs: null });
     const { checkpointsMax, checkpointLifeMs } = limits;
     const first = await sandbox.makeCheckpoint();
     for (let n = 1; n < checkpointsMax; n++) await sandbox.makeCheckpoint();

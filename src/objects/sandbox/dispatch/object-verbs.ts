@@ -9,6 +9,7 @@ import * as checkpoints from "../lifecycle/checkpoints.ts";
 import * as lifecycle from "../lifecycle/lifecycle.ts";
 import * as metadata from "../metadata.ts";
 import * as ports from "../ports.ts";
+import * as settings from "../settings.ts";
 import * as rights from "./rights.ts";
 import type {
   ArgsOf,
@@ -56,6 +57,8 @@ export const objectVerbs = {
     leases.acquire(actor, body, () => actor.revocation.refuse(caller.token?.generation)),
   getLease: ({ actor }) => leases.get(actor),
   getMetadata: ({ actor }) => metadata.get(actor),
+  getSettings: ({ actor }) => settings.get(actor),
+  patchSettings: listed(({ actor }, { body }) => settings.patch(actor, body)),
   listEvents: ({ actor }, { query }) => events.page(actor, query),
   revokeTokens({ actor }) {
     rights.revokeTokens(actor);

@@ -15,6 +15,7 @@ export type CheckpointRow = {
   bytes: number;
   took_ms: number;
   used_by: "pause" | "plan" | null;
+  automatic: 0 | 1;
 };
 
 /** Oldest first. */
@@ -65,6 +66,7 @@ export function viewRow(row: CheckpointRow): Checkpoint {
     expiresAt: row.expires_at === null ? null : new Date(row.expires_at).toISOString(),
     bytes: row.bytes,
     tookMs: row.took_ms,
+    ...(row.automatic === 1 ? { automatic: true as const } : {}),
     ...(row.used_by === null ? {} : { inUse: row.used_by }),
   };
 }

@@ -9,6 +9,7 @@ import type { SavedTree } from "../../../runtime/runtime.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import type { SandboxActor } from "../actor.ts";
 import { beginExclusive, type GatedCaller, newStart } from "../lease/gated-admission.ts";
+import { pruneCheckpoints } from "./automatic-checkpoints.ts";
 import { beginRemoval, discardPauseCheckpoints } from "./checkpoint-removal.ts";
 import {
   type CheckpointRow,
@@ -47,23 +48,25 @@ export async function make(
     // Other callers may have saved one during the wait.
     refuseWhenFull(actor);
     const row = await saveTree(actor, { name: call.name ?? null, usedBy: null });
+    pruneCheckpoints(actor);
     return viewRow(row);
   } finally {
     end();
   }
 }
 
-/** Expired checkpoints do not count; some of them are remembered, so that a reader learns that they expired. */
+/** With `keepCheckpoints` a new one removes the oldest. Expired checkpoints do not count; some of them are remembered, so that a reader learns that they expired. */
 function refuseWhenFull(actor: SandboxActor): void {
   const { checkpointsMax } = limits;
+  if (actor.facts.sandbox.spec.keepCheckpoints !== undefined) return;
   const requested = listRows(actor.host).filter(
-    (row) => row.used_by === null && row.state !== "leaving",
+    (row) => row.used_by === null && row.state !== "leaving" && row.automatic === 0,
   );
   const expired = requested.filter((row) => hasExpired(actor, row));
   const keptCount = requested.length - expired.length;
   if (keptCount >= checkpointsMax) {
     throw new BerthError("too_many", `The sandbox already has ${keptCount} checkpoints.`, {
-      hint: "Delete one that you no longer need.",
+      hint: "Delete one that you no longer need, or set `keepCheckpoints`.",
       facts: { checkpointsMax },
     });
   }
@@ -71,10 +74,16 @@ function refuseWhenFull(actor: SandboxActor): void {
     beginRemoval(actor, row);
 }
 
+type SaveOptions = {
+  name: string | null;
+  usedBy: CheckpointRow["used_by"];
+  automatic?: boolean;
+};
+
 /** Saves the tree of this moment, completely or not at all. */
 export async function saveTree(
   actor: SandboxActor,
-  { name, usedBy }: { name: string | null; usedBy: CheckpointRow["used_by"] },
+  { name, usedBy, automatic = false }: SaveOptions,
 ): Promise<CheckpointRow> {
   const { host } = actor;
   const began = actor.now();
@@ -88,6 +97,7 @@ export async function saveTree(
     bytes: 0,
     took_ms: 0,
     used_by: usedBy,
+    automatic: automatic ? 1 : 0,
   };
   insertRow(host, row);
   await host.flush();

@@ -150,5 +150,6 @@ function differs(before: Facts, after: Facts): boolean {
   const [was, is] = [before.sandbox.state, after.sandbox.state];
   const isOnlyActivity = was.name === "running" && is.name === "running" && was.life === is.life;
   const hasPlanChanged = before.participant?.plan !== after.participant?.plan;
+  if (before.sandbox.spec !== after.sandbox.spec) return true;
   return before.metadata !== after.metadata || hasPlanChanged || (was !== is && !isOnlyActivity);
 }

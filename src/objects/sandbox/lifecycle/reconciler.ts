@@ -43,6 +43,9 @@ export class Reconciler {
       const { fence } = lease.state;
       void this.#effects.start(`drain ${fence}`, () => actor.link.drain(fence));
     }
+    if (actor.automaticCheckpoints.isDue()) {
+      void this.#effects.start("automatic checkpoint", () => actor.automaticCheckpoints.save());
+    }
     if (actor.existing.revoking !== null) {
       void this.#effects.start("revoke", () => actor.revocation.sendToAgent());
     }

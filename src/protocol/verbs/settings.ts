@@ -1,0 +1,29 @@
+/** Rows of the verbs on the settings of a sandbox. */
+import { response, type Schemas, sandboxPath, type VerbRow } from "./row.ts";
+
+const settings = `${sandboxPath}/settings` as const;
+
+export const settingsRows = (schemas: Schemas) =>
+  ({
+    getSettings: {
+      method: "GET",
+      path: settings,
+      call: "settings",
+      summary: "Get the settings and their version",
+      right: "read",
+      responses: { 200: response(schemas.settingsSchema, "The settings now.") },
+    },
+    patchSettings: {
+      method: "PATCH",
+      path: settings,
+      summary: "Change settings of a sandbox in one step",
+      description:
+        "Fields that are left out stay; `null` removes a limit. Deadlines count from when they would have begun: a shorter idle time may pause the sandbox at once. New variables reach the next command; sessions and running programs keep theirs.",
+      example: { body: { idleTimeoutMs: 60_000, env: { STAGE: "test", OLD: null } } },
+      right: "lifecycle",
+      body: schemas.settingsPatchSchema,
+      repeatable: true,
+      responses: { 200: response(schemas.settingsSchema, "The settings after the change.") },
+      errors: ["version_mismatch", "unsupported", "sandbox_destroyed"],
+    },
+  }) as const satisfies Record<string, VerbRow>;
