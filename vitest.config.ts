@@ -90,6 +90,7 @@ export default defineConfig({
                 SANDBOX: { className: "SandboxObject", useSQLite: true },
                 DIRECTORY: { className: "DirectoryObject", useSQLite: true },
                 PLAN: { className: "PlanObject", useSQLite: true },
+                KEYS: { className: "KeysObject", useSQLite: true },
                 MACHINE: { className: "ContainerObject", useSQLite: true },
               },
               serviceBindings: {
@@ -104,6 +105,7 @@ export default defineConfig({
                   `local:${sha256("berth_local_of_the_tests")}`,
                   `other:${sha256("berth_other_of_the_tests")}`,
                 ].join(","),
+                BERTH_ADMIN_KEYS: sha256("berth_administrator_of_the_tests"),
                 BERTH_ORIGINS: "https://app.test",
                 BERTH_SIZES: contractSizes,
                 BERTH_SECRET: "the secret of the object tests, which guards nothing",

@@ -8,7 +8,9 @@ export type Env = {
   SANDBOX: DurableObjectNamespace<import("./objects/sandbox/object.ts").SandboxObject>;
   DIRECTORY: DurableObjectNamespace<import("./objects/directory/object.ts").DirectoryObject>;
   PLAN: DurableObjectNamespace<import("./objects/plan/object.ts").PlanObject>;
+  KEYS: DurableObjectNamespace<import("./objects/keys/object.ts").KeysObject>;
   BERTH_API_KEYS?: string;
+  BERTH_ADMIN_KEYS?: string;
   BERTH_SECRET?: string;
   BERTH_ORIGINS?: string;
   BERTH_SIZES?: string;
@@ -20,6 +22,8 @@ export type Env = {
 export type Config = {
   /** SHA-256 of a key, in hex → its tenant. */
   tenants: ReadonlyMap<string, string>;
+  /** SHA-256 of the keys of administrators, in hex. */
+  administrators: ReadonlySet<string>;
   /** Signs tokens, and the MAC in sandbox ids. */
   secret: string;
   /** Pages of these origins may call from a browser and open WebSockets, in addition to the API's own origin. */
@@ -41,6 +45,7 @@ export function readConfig(env: Env): Config {
   if (known !== undefined) return known;
   const config = Object.freeze({
     tenants: readKeys(env.BERTH_API_KEYS),
+    administrators: readDigests(env.BERTH_ADMIN_KEYS, "BERTH_ADMIN_KEYS"),
     secret: readSecret(env.BERTH_SECRET),
     origins: readOrigins(env.BERTH_ORIGINS),
     sizes: readSizes(env.BERTH_SIZES),
@@ -62,6 +67,12 @@ function readKeys(text: string | undefined): ReadonlyMap<string, string> {
     tenants.set(match[2], match[1]);
   }
   return tenants;
+}
+
+function readDigests(text: string | undefined, variable: string): ReadonlySet<string> {
+  const digests = (text ?? "").split(/[\s,]+/).filter((part) => part !== "");
+  if (digests.every((digest) => /^[0-9a-f]{64}$/.test(digest))) return new Set(digests);
+  throw configError(`${variable} must be a list of the SHA-256 of keys in hex`);
 }
 
 function readSecret(text: string | undefined): string {

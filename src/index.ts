@@ -3,6 +3,7 @@ import { createApp } from "./worker/app.ts";
 
 export { ContainerProxy } from "@cloudflare/containers";
 export { DirectoryObject } from "./objects/directory/object.ts";
+export { KeysObject } from "./objects/keys/object.ts";
 export { PlanObject } from "./objects/plan/object.ts";
 export { SandboxObject } from "./objects/sandbox/object.ts";
 export { Beat } from "./objects/shared/beat.ts";

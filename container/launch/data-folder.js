@@ -66,7 +66,8 @@ function takeFolderLock(data) {
 }
 
 /**
- * Loads the API key of the first tenant and the secret that signs ids. They are generated once per folder.
+ * Loads the API key of the first tenant, the administrator's key and the secret that signs ids. They are generated once per
+ * folder.
  * @param {string} data
  */
 export function loadSecrets(data) {
@@ -75,7 +76,16 @@ export function loadSecrets(data) {
     () => `berth_local_${randomBytes(32).toString("base64url")}`,
   );
   const secret = readOrCreate(join(data, "secret"), () => randomBytes(32).toString("base64url"));
-  return { key: key.value, secret: secret.value, firstRun: key.isNew };
+  const adminKey = readOrCreate(
+    join(data, "admin-key"),
+    () => `berth_admin_${randomBytes(32).toString("base64url")}`,
+  );
+  return {
+    key: key.value,
+    secret: secret.value,
+    adminKey: adminKey.value,
+    firstRun: key.isNew,
+  };
 }
 
 /** @type {(path: string, generate: () => string) => { value: string, isNew: boolean }} */

@@ -8,6 +8,7 @@ import { ensureDescriptors } from "./descriptors.js";
 import { Engine } from "./engine.js";
 import { install } from "./install.js";
 import { keepRunning } from "./keep-running.js";
+import { followKeysFile } from "./keys-file.js";
 import { help, parseOptions } from "./options.js";
 import { endLeftoverProcesses, writeProcessRecord } from "./process-record.js";
 import { printStatus, runProgram } from "./program.js";
@@ -15,6 +16,7 @@ import { printStatus, runProgram } from "./program.js";
 const parentPollMs = 500;
 
 /** @typedef {import("./worker-process.js").WorkerProcess} WorkerProcess */
+/** @typedef {{ key: string, adminKey: string, secret: string }} Secrets */
 /** @typedef {import("./worker-process.js").WorkerOptions} WorkerOptions */
 
 /**
@@ -43,9 +45,9 @@ export async function runServer(command, prepareWorker, { dataFolder, hint }) {
     await requireFreeAddress(host, port);
     await install();
     await build();
-    const { key, secret, firstRun } = loadSecrets(options.data);
+    const { firstRun, ...secrets } = loadSecrets(options.data);
     const code = await serve(
-      { data, sandboxesMax, key, secret },
+      { data, sandboxesMax, secrets, keysFolder: options.data },
       (bindings) => prepareWorker({ host, port, data }, bindings),
       (url) => {
         process.stdout.write(`ready on ${url}\n`);
@@ -61,11 +63,11 @@ export async function runServer(command, prepareWorker, { dataFolder, hint }) {
 
 /**
  * Resolves with the exit code.
- * @param {{ data: string, sandboxesMax: number, key: string, secret: string }} settings
+ * @param {{ data: string, sandboxesMax: number, secrets: Secrets, keysFolder: string }} settings
  * @param {(bindings: Record<string, string>) => WorkerProcess} prepareWorker
  * @param {(url: string) => void} ready
  */
-async function serve({ data, sandboxesMax, key, secret }, prepareWorker, ready) {
+async function serve({ data, sandboxesMax, secrets, keysFolder }, prepareWorker, ready) {
   const endRequested = waitForEndRequest();
   const serverEnds = new AbortController();
   const engine = new Engine(data, sandboxesMax);
@@ -81,8 +83,9 @@ async function serve({ data, sandboxesMax, key, secret }, prepareWorker, ready) 
       await engine.start();
       recordProcesses();
       worker = prepareWorker({
-        BERTH_API_KEYS: apiKeys(key),
-        BERTH_SECRET: secret,
+        BERTH_API_KEYS: listed(`local:${digestOf(secrets.key)}`, process.env.BERTH_API_KEYS),
+        BERTH_ADMIN_KEYS: listed(digestOf(secrets.adminKey), process.env.BERTH_ADMIN_KEYS),
+        BERTH_SECRET: secrets.secret,
         BERTH_ORIGINS: process.env.BERTH_ORIGINS ?? "",
         BERTH_SIZES: process.env.BERTH_SIZES ?? "",
         BERTH_QUOTAS: process.env.BERTH_QUOTAS ?? "",
@@ -97,6 +100,12 @@ async function serve({ data, sandboxesMax, key, secret }, prepareWorker, ready) 
     const serving = await Promise.race([start(), endRequested]);
     if (serving === "requested") return 0;
     ready(serving.url);
+    void followKeysFile({
+      data: keysFolder,
+      url: serving.localUrl,
+      adminKey: secrets.adminKey,
+      serverEnds: serverEnds.signal,
+    });
     const restart = { serverEnds: serverEnds.signal, onRestart: recordProcesses };
     // Objects, sandboxes and commands live on while either of the two is restarted.
     const why = await Promise.race([
@@ -117,10 +126,13 @@ async function serve({ data, sandboxesMax, key, secret }, prepareWorker, ready) 
 }
 
 /** @param {string} key */
-function apiKeys(key) {
-  const local = `local:${createHash("sha256").update(key).digest("hex")}`;
-  const more = process.env.BERTH_API_KEYS;
-  return more ? `${local},${more}` : local;
+function digestOf(key) {
+  return createHash("sha256").update(key).digest("hex");
+}
+
+/** @type {(first: string, more: string | undefined) => string} */
+function listed(first, more) {
+  return more ? `${first},${more}` : first;
 }
 
 /**

@@ -10,6 +10,7 @@ import { root } from "./paths.js";
 /** Text bindings; each has the value of the environment variable with its name. */
 const environmentBindings = [
   "BERTH_API_KEYS",
+  "BERTH_ADMIN_KEYS",
   "BERTH_SECRET",
   "BERTH_ORIGINS",
   "BERTH_SIZES",

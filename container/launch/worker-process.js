@@ -47,6 +47,13 @@ export class WorkerProcess {
     return this.#program.name;
   }
 
+  /** The address at which this machine reaches it. */
+  get localUrl() {
+    const url = new URL(this.url);
+    url.hostname = localAddressOf(url.hostname.replace(/^\[|\]$/g, ""));
+    return url.origin;
+  }
+
   /** Starts the process and returns once it listens. */
   async start() {
     const { name, spawn, listenStream, urlIn, limits } = this.#program;
@@ -66,8 +73,7 @@ export class WorkerProcess {
 
   /** Waits until the Worker responds. Fails at once if one of its variables is invalid. */
   async waitUntilReady() {
-    const url = new URL("/health", this.url);
-    url.hostname = localAddressOf(url.hostname.replace(/^\[|\]$/g, ""));
+    const url = new URL("/health", this.localUrl);
     const deadline = Date.now() + readyTimeoutMs;
     let last = "nothing";
     while (Date.now() < deadline) {

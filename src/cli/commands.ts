@@ -3,6 +3,7 @@ import type { Command } from "./command.ts";
 import { attachCommand } from "./commands/attach.ts";
 import { cpCommand } from "./commands/cp.ts";
 import { execCommand } from "./commands/exec.ts";
+import { keysCommand } from "./commands/keys.ts";
 import { killCommand } from "./commands/kill.ts";
 import { listCommand } from "./commands/list.ts";
 import { lockCommand } from "./commands/lock.ts";
@@ -37,5 +38,6 @@ export const commands: Command[] = [
   stopCommand,
   planCommand,
   loginCommand,
+  keysCommand,
   versionCommand,
 ];

@@ -386,6 +386,19 @@ export const limits = {
   portHeadersMs: 60 * second,
   portResponseHeaderBytesMax: 64 * KiB,
 
+  // Keys
+  /** Lifetime of a key that expires: minimum, maximum. */
+  keyTtlMinMs: second,
+  keyTtlMaxMs: 10 * 366 * 24 * 60 * minute,
+  /** Keys of an installation that calls created: each is one row, and a list shows all of them. */
+  keysMadeMax: 10_000,
+  /** Keys of a file. The Worker holds their digests, so that an invented key costs no call. */
+  fileKeysMax: 1000,
+  /** How long the Worker trusts what it looked up: a removed key is refused after that. */
+  keyCacheMs: 3 * second,
+  /** Keys whose lookup the Worker remembers. */
+  keyCacheMax: 10_000,
+
   // Tokens, tickets and sockets
   /** Lifetime of a token: default, minimum, maximum. */
   tokenTtlMs: 60 * minute,

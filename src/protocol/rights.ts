@@ -39,8 +39,10 @@ export type ConnectTicket = z.infer<typeof connectTicketSchema>;
 export type Caller = {
   tenant: string;
   rights: readonly Right[];
-  /** For a key: the beginning of its digest. */
+  /** For a key: its name, or the beginning of its digest if it has none. */
   key?: string;
+  /** The id of a key that can be removed while the server runs; for a token, of the key that created it. */
+  keyId?: string;
   /** For a token: the sandbox it is valid for, and the generation it was created in. */
   token?: { sandbox: string; generation: number };
 };

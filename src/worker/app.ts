@@ -1,13 +1,12 @@
 /** The HTTP API: a route for each row of the table of verbs, derived from the row or in `special`. */
 import { Hono } from "hono";
-import { readConfig } from "../config.ts";
 import type { CallableVerb } from "../objects/sandbox/dispatch/verb-call.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Caller } from "../protocol/rights.ts";
 import { type VerbName, type VerbRow, verbs } from "../protocol/verbs.ts";
 import { drainBody } from "../runtime/bodies.ts";
 import { admitted } from "./admission.ts";
-import { authenticate, requireRights } from "./auth/auth.ts";
+import { authenticate, requireAdministrator, requireRights } from "./auth/auth.ts";
 import { readNothing } from "./http/body.ts";
 import type { ApiContext, ApiEnv, Handler } from "./http/context.ts";
 import { allowOrigins } from "./http/cors.ts";
@@ -22,6 +21,7 @@ import { create } from "./special/create.ts";
 import * as events from "./special/events.ts";
 import * as files from "./special/files.ts";
 import { health } from "./special/health.ts";
+import * as keys from "./special/keys.ts";
 import * as lease from "./special/lease.ts";
 import { logs } from "./special/logs.ts";
 import * as metadata from "./special/metadata.ts";
@@ -36,6 +36,10 @@ const special = {
   countSandboxes: events.count,
   listTenantEvents: events.ofTenant,
   listEvents: events.ofSandbox,
+  createKey: keys.create,
+  listKeys: keys.list,
+  removeKey: keys.remove,
+  replaceFileKeys: keys.replaceFile,
   acquireLease: lease.acquire,
   renewLease: lease.renew,
   releaseLease: lease.release,
@@ -101,7 +105,8 @@ export function createApp(caller?: Caller) {
     const row: VerbRow = verbs[name];
     const handler = handlerOf(name);
     app.on(row.method, row.path, async (c) => {
-      authorize(c as ApiContext, row, caller);
+      const checking = authorize(c as ApiContext, row, caller);
+      if (checking !== undefined) await checking;
       if (c.req.url.includes("?")) checkQuery(name, new URL(c.req.url).search);
       return admitted(c as ApiContext, row, async () => {
         if (row.body === undefined && row.method !== "GET") await readNothing(c.req.raw);
@@ -110,7 +115,7 @@ export function createApp(caller?: Caller) {
     });
   }
   app.use("/v1/*", async (c, next) => {
-    c.set("caller", caller ?? authenticate(c.req.header("authorization"), readConfig(c.env)));
+    c.set("caller", caller ?? (await authenticate(c.req.header("authorization"), c.env)));
     await next();
   });
   app.notFound(noSuchRoute);
@@ -118,10 +123,25 @@ export function createApp(caller?: Caller) {
   return app;
 }
 
-function authorize(c: ApiContext, row: VerbRow, bound: Caller | undefined): void {
-  if (row.right === undefined) return;
-  if (withTicket.includes(row) && connectTicket(c) !== undefined) return;
-  const caller = bound ?? authenticate(c.req.header("authorization"), readConfig(c.env));
+/** Without a promise where none is needed: it would cost every call of a key of the variables. */
+function authorize(
+  c: ApiContext,
+  row: VerbRow,
+  bound: Caller | undefined,
+): undefined | Promise<void> {
+  if (row.right === undefined) return undefined;
+  const header = c.req.header("authorization");
+  if (row.right === "administrator" && bound === undefined) {
+    return void requireAdministrator(header, c.env);
+  }
+  if (withTicket.includes(row) && connectTicket(c) !== undefined) return undefined;
+  const caller = bound ?? authenticate(header, c.env);
+  return caller instanceof Promise
+    ? caller.then((known) => admitCaller(c, row, known))
+    : void admitCaller(c, row, caller);
+}
+
+function admitCaller(c: ApiContext, row: VerbRow, caller: Caller): void {
   requireRights(caller, row, c.req.param("id"));
   c.set("caller", caller);
 }

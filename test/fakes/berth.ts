@@ -5,6 +5,7 @@
 import { DatabaseSync } from "node:sqlite";
 import type { Env } from "../../src/config.ts";
 import { DirectoryObject } from "../../src/objects/directory/object.ts";
+import { KeysObject } from "../../src/objects/keys/object.ts";
 import { PlanObject } from "../../src/objects/plan/object.ts";
 import { SandboxObject } from "../../src/objects/sandbox/object.ts";
 import type { BerthApi } from "../../src/protocol/api.ts";
@@ -19,7 +20,7 @@ type Instance = {
   rows: DatabaseSync;
   alarm: number | undefined;
   kind: Kind;
-  object: SandboxObject | DirectoryObject | PlanObject | undefined;
+  object: SandboxObject | DirectoryObject | PlanObject | KeysObject | undefined;
   container: FakeContainer;
   /** Work that the object continues after its response. */
   background: Set<Promise<unknown>>;
@@ -30,7 +31,7 @@ type Instance = {
 /** One stored row. */
 export type StoredRow = Record<string, string | number | null>;
 
-type Kind = "Directory" | "Sandbox" | "Plan";
+type Kind = "Directory" | "Sandbox" | "Plan" | "Keys";
 export type ObjectCall = { from: Kind | "Worker"; to: Kind; verb: string };
 type CallInterceptor = <T>(call: ObjectCall, work: () => T) => T;
 
@@ -145,6 +146,7 @@ export class FakeBerth {
       SANDBOX: to("Sandbox"),
       DIRECTORY: to("Directory"),
       PLAN: to("Plan"),
+      KEYS: to("Keys"),
       BERTH_SIZES: contractSizes,
       BERTH_SECRET: "the secret of a Berth in memory, which guards nothing",
     };
@@ -174,6 +176,7 @@ export class FakeBerth {
     const env = this.#envOf(kind);
     if (kind === "Directory") return new DirectoryObject(state, env);
     if (kind === "Plan") return new PlanObject(state, env);
+    if (kind === "Keys") return new KeysObject(state, env);
     return new ObjectInMemory(state, env, fakeRuntime(container));
   }
 

@@ -5,6 +5,7 @@ import { type Source, withoutComments } from "./sources.ts";
 const comparers: Record<string, string> = {
   "src/worker/auth/auth.ts": "timingSafeEqual(",
   "src/worker/auth/ids.ts": "timingSafeEqual(",
+  "src/worker/auth/keys.ts": "timingSafeEqual(",
   "src/worker/auth/tokens.ts": "timingSafeEqual(",
   "src/objects/sandbox/ports.ts": "timingSafeEqual(",
   "container/engine/server.ts": "timingSafeEqual(",

@@ -7,6 +7,7 @@ declare namespace Cloudflare {
     SANDBOX: DurableObjectNamespace<import("./worker.ts").SandboxObject>;
     DIRECTORY: DurableObjectNamespace<import("./worker.ts").DirectoryObject>;
     PLAN: DurableObjectNamespace<import("./worker.ts").PlanObject>;
+    KEYS: DurableObjectNamespace<import("./worker.ts").KeysObject>;
     MACHINE: DurableObjectNamespace<import("./worker.ts").ContainerObject>;
     /** The entry for other Workers, bound as tenant `local`, as tenant `other`, and without a tenant. */
     BERTH: Service<typeof import("./worker.ts").BerthApi>;

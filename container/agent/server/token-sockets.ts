@@ -1,6 +1,6 @@
 /**
- * Tracks the sockets that scoped tokens opened, by the generation of their token. Revoking a generation closes them, and
- * refuses a socket that arrives later.
+ * Tracks the sockets that scoped tokens and removable keys opened. Revoking a generation of tokens, or a key, closes them,
+ * and refuses a socket that arrives later.
  */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentRevoked } from "../../../src/protocol/internal/agent.ts";
@@ -11,35 +11,44 @@ import { readNumberHeader } from "./fields.ts";
 
 type ClosableSocket = { close(code: number, reason: string): void };
 
+/** Without either, a key opened the socket that only a restart of the server removes. */
+export type SocketOpener = { generation: number | undefined; keyId: string | undefined };
+
 export class TokenSockets {
   /** Tokens of a lower generation are revoked. */
   #validGeneration = 0;
-  readonly #generations = new Map<ClosableSocket, number>();
+  readonly #endedKeys = new Set<string>();
+  readonly #openers = new Map<ClosableSocket, SocketOpener>();
 
-  /** Call before the upgrade. An `undefined` generation: a key opened the socket, and keys are not revoked here. */
-  admit(generation: number | undefined): void {
-    if (generation === undefined || generation >= this.#validGeneration) return;
-    throw new BerthError("unauthenticated", "The token was revoked.");
+  /** Call before the upgrade. */
+  admit(opener: SocketOpener): void {
+    if (!this.#isEnded(opener)) return;
+    throw new BerthError("unauthenticated", "The key or token was revoked.");
   }
 
-  /** False: the token was revoked while the socket was upgraded. */
-  add(socket: ClosableSocket, generation: number | undefined): boolean {
-    if (generation === undefined) return true;
-    if (generation < this.#validGeneration) return false;
-    this.#generations.set(socket, generation);
+  /** False: the token or key was revoked while the socket was upgraded. */
+  add(socket: ClosableSocket, opener: SocketOpener): boolean {
+    if (this.#isEnded(opener)) return false;
+    this.#openers.set(socket, opener);
     return true;
   }
 
   remove(socket: ClosableSocket): void {
-    this.#generations.delete(socket);
+    this.#openers.delete(socket);
   }
 
-  revoke(validGeneration: number): AgentRevoked {
-    this.#validGeneration = Math.max(this.#validGeneration, validGeneration);
-    for (const [socket, generation] of [...this.#generations]) {
-      if (generation < this.#validGeneration) closeRevoked(socket);
+  revoke({ generation, keyId }: AgentRevoked): AgentRevoked {
+    this.#validGeneration = Math.max(this.#validGeneration, generation);
+    if (keyId !== undefined) this.#endedKeys.add(keyId);
+    for (const [socket, opener] of [...this.#openers]) {
+      if (this.#isEnded(opener)) closeRevoked(socket);
     }
     return { generation: this.#validGeneration };
+  }
+
+  #isEnded({ generation, keyId }: SocketOpener): boolean {
+    if (keyId !== undefined && this.#endedKeys.has(keyId)) return true;
+    return generation !== undefined && generation < this.#validGeneration;
   }
 }
 
@@ -48,10 +57,12 @@ export function closeRevoked(socket: ClosableSocket): void {
 }
 
 export async function handleRevoked(request: Request, sockets: TokenSockets): Promise<Response> {
-  const { generation } = await readJson<AgentRevoked>(request);
-  return Response.json(sockets.revoke(generation));
+  return Response.json(sockets.revoke(await readJson<AgentRevoked>(request)));
 }
 
-export function readGeneration(headers: Headers): number | undefined {
-  return readNumberHeader(headers, agentHeaders.generation);
+export function readOpener(headers: Headers): SocketOpener {
+  return {
+    generation: readNumberHeader(headers, agentHeaders.generation),
+    keyId: headers.get(agentHeaders.keyId) ?? undefined,
+  };
 }

@@ -8,7 +8,7 @@ import type { SandboxDeps } from "../sandbox-deps.ts";
 import { refuse, tooMany } from "../server/fields.ts";
 import type { ModuleRequest } from "../server/module.ts";
 import type { AgentSocket } from "../server/socket.ts";
-import { closeRevoked, readGeneration } from "../server/token-sockets.ts";
+import { closeRevoked, readOpener, type SocketOpener } from "../server/token-sockets.ts";
 import { readFrame } from "./frames.ts";
 import type { Terminal } from "./terminal.ts";
 import { Viewer, type ViewerProtocol } from "./viewer.ts";
@@ -24,7 +24,7 @@ type ConnectOptions = {
   mode: "writer" | "viewer";
   protocol: ViewerProtocol;
   viewerId: string | undefined;
-  generation: number | undefined;
+  opener: SocketOpener;
 };
 
 export function connectViewer(
@@ -39,8 +39,8 @@ export function connectViewer(
   }
   const after = url.searchParams.get("after");
   const mode = url.searchParams.get("mode") === "viewer" ? "viewer" : "writer";
-  const generation = readGeneration(request.headers);
-  deps.tokenSockets.admit(generation);
+  const opener = readOpener(request.headers);
+  deps.tokenSockets.admit(opener);
   const viewerId = request.headers.get(agentHeaders.reader) ?? undefined;
   if (terminal.viewers.isFullFor(viewerId)) throw tooManyViewers();
   const protocol = offersProtocol(request, terminalProtocol) ? "frames" : "bytes";
@@ -49,11 +49,13 @@ export function connectViewer(
     mode,
     protocol,
     viewerId,
-    generation,
+    opener,
   };
   const data = new ViewerConnection(terminal, deps, options);
   const accepted = protocol === "frames" ? { "sec-websocket-protocol": terminalProtocol } : {};
-  const headers = { ...responseHeaders, ...accepted };
+  const { keyId } = opener;
+  const tracked = keyId === undefined ? {} : { [agentHeaders.keyId]: keyId };
+  const headers = { ...responseHeaders, ...accepted, ...tracked };
   if (server.upgrade(request, { data, headers })) return undefined;
   throw new BerthError("bad_request", "The request is not a WebSocket upgrade.");
 }
@@ -75,8 +77,8 @@ class ViewerConnection implements AgentSocket {
   open(socket: Bun.ServerWebSocket<AgentSocket>): void {
     const { viewers } = this.#terminal;
     const { activity, tokenSockets } = this.#deps;
-    const { protocol, viewerId, generation } = this.#options;
-    if (!tokenSockets.add(socket, generation)) {
+    const { protocol, viewerId, opener } = this.#options;
+    if (!tokenSockets.add(socket, opener)) {
       closeRevoked(socket);
       return;
     }

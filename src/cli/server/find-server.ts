@@ -32,7 +32,7 @@ export function findServer(cwd: string, env: NodeJS.ProcessEnv): Server {
 }
 
 /** Only a server of this machine may get the local key. */
-function isLocalUrl(url: string): boolean {
+export function isLocalUrl(url: string): boolean {
   return /^(127\.[\d.]+|localhost|\[::1\])$/.test(new URL(url).hostname);
 }
 

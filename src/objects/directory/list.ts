@@ -128,6 +128,14 @@ export function eventStreams(host: ObjectHost, waiters: Waiters): EventStreams {
   });
 }
 
+/** All that were created and are not gone. */
+export function liveSandboxes(host: ObjectHost): string[] {
+  const rows = host.sql<{ id: string }>(
+    "SELECT id FROM sandbox WHERE gone = 0 AND view IS NOT NULL",
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** Sandboxes that should have left a transient state by now, starting after the id `after` and wrapping around. */
 export function staleSandboxes(
   host: ObjectHost,

@@ -11,8 +11,10 @@ import type {
 import type { EventsQuery } from "../../protocol/event.ts";
 import type { PlansPage, PlansQuery } from "../../protocol/plan.ts";
 import type { Caller } from "../../protocol/rights.ts";
+import { revokedError } from "../sandbox/dispatch/revocation.ts";
 import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
 import { sleepOf } from "../shared/beat.ts";
+import { forEachAtOnce } from "../shared/concurrency.ts";
 import { type DurableHost, durableHost } from "../shared/durable-host.ts";
 import type { EventStreams } from "../shared/event-stream.ts";
 import { type Result, toResult } from "../shared/result.ts";
@@ -20,10 +22,13 @@ import { DirectoryActor, type FindOrCreateCall, type Found } from "./actor.ts";
 import * as lists from "./list.ts";
 import * as plans from "./plans.ts";
 
+const endKeysAtOnce = 20;
+
 export class DirectoryObject extends DurableObject<Env> {
   readonly #host: DurableHost;
   readonly #actor: DirectoryActor;
   readonly #streams: EventStreams;
+  readonly #endedKeys = new Set<string>();
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
@@ -60,8 +65,21 @@ export class DirectoryObject extends DurableObject<Env> {
     return { ok: lists.listEvents(this.#host, query) };
   }
 
-  followEvents(after: number): Promise<Result<ReadableStream<Uint8Array>>> {
-    return toResult(() => this.#streams.follow(after));
+  followEvents(after: number, keyId?: string): Promise<Result<ReadableStream<Uint8Array>>> {
+    return toResult(() =>
+      this.#streams.follow(after, () => {
+        if (keyId !== undefined && this.#endedKeys.has(keyId)) throw revokedError();
+      }),
+    );
+  }
+
+  /** Called by the Keys object, until it succeeds: ends what a removed key opened anywhere in the tenant. */
+  async endKey(id: string): Promise<void> {
+    this.#endedKeys.add(id);
+    this.#actor.waiters.wakeAll();
+    await forEachAtOnce(lists.liveSandboxes(this.#host), endKeysAtOnce, (sandbox) =>
+      this.env.SANDBOX.getByName(sandbox).endKey(id),
+    );
   }
 
   /** Called by plans only. */

@@ -93,6 +93,7 @@ const steps: readonly string[][] = [
     "ALTER TABLE connect_ticket ADD COLUMN of_token INTEGER NOT NULL DEFAULT 1",
   ],
   ["ALTER TABLE checkpoint ADD COLUMN automatic INTEGER NOT NULL DEFAULT 0"],
+  ["ALTER TABLE connect_ticket ADD COLUMN of_key TEXT"],
 ];
 
 export const newestVersion = steps.length;

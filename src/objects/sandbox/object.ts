@@ -104,6 +104,13 @@ export class SandboxObject extends DurableObject<Env> {
     return this.#actor.outbox.report();
   }
 
+  /** Called by the Directory. */
+  async endKey(id: string): Promise<void> {
+    if (this.#actor.existing === undefined) return;
+    this.#actor.reconciler.resume();
+    await this.#actor.revocation.endKey(id);
+  }
+
   joinPlan(plan: PlanCaller, move: number): Promise<Result<null>> {
     return this.#dispatcher.run(plan, (actor) => actor.participant.join(plan, move));
   }

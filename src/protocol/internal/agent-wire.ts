@@ -25,6 +25,8 @@ export const agentHeaders = {
   requestId: "berth-request-id",
   /** The generation of the token that opens a WebSocket. Without it the WebSocket cannot be revoked. */
   generation: "berth-generation",
+  /** The id of the key that opens a WebSocket. An agent that can close it on removal returns the header. */
+  keyId: "berth-key-id",
   /** The id of the reader or viewer that connects. A header, because older agents refuse unknown query parameters. */
   reader: "berth-reader",
 } as const;

@@ -97,8 +97,14 @@ export const agentFencedSchema = z.strictObject({
   left: z.int(),
 });
 
-/** The generation of valid tokens. The highest one that the agent received counts, and is returned. */
-export const agentRevokedSchema = z.strictObject({ generation: z.int().min(0) });
+/**
+ * The generation of valid tokens: the highest one that the agent received counts, and is returned. `keyId`: a key that was
+ * removed.
+ */
+export const agentRevokedSchema = z.strictObject({
+  generation: z.int().min(0),
+  keyId: z.string().optional(),
+});
 
 export const agentMetadataSchema = z.strictObject({
   version: z.int().min(0),

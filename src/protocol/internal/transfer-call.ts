@@ -26,6 +26,7 @@ export type Gated = {
   waitMs?: number | undefined;
   mayWake: boolean;
   generation?: number | undefined;
+  keyId?: string | undefined;
 };
 
 export type TransferCall = {

@@ -23,9 +23,10 @@ export type VerbRow = {
   call?: string;
   /**
    * The right that a token needs; of a list, any one is enough. Left out: anyone may call it, without a key.
-   * `key`: no token is enough, and `needs` names the right that the key must have.
+   * `key`: no token is enough, and `needs` names the right that the key must have. `administrator`: only a key that
+   * belongs to no tenant (BERTH_ADMIN_KEYS).
    */
-  right?: Right | "key" | readonly Right[];
+  right?: Right | "key" | "administrator" | readonly Right[];
   /** What a caller with a key needs as well: a key has all rights, the binding of another Worker those of its props. */
   needs?: Right | readonly Right[];
   /** While somebody holds the lease, only its holder may call this. */

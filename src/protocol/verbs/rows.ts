@@ -3,6 +3,7 @@ import { accessRows, portRows } from "./access.ts";
 import { checkpointRows } from "./checkpoints.ts";
 import { directoryRows } from "./directory.ts";
 import { fileRows } from "./files.ts";
+import { keyRows } from "./keys.ts";
 import { leaseRows } from "./leases.ts";
 import { metadataRows } from "./metadata.ts";
 import { planRows } from "./plans.ts";
@@ -20,6 +21,7 @@ export const verbRows = (schemas: Schemas) => ({
   ...settingsRows(schemas),
   ...accessRows(schemas),
   ...directoryRows(schemas),
+  ...keyRows(schemas),
   ...checkpointRows(schemas),
   ...portRows(schemas),
   ...processRows(schemas),

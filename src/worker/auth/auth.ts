@@ -3,16 +3,19 @@
  * time of a lookup by digest reveals nothing about other keys.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { Config } from "../../config.ts";
+import { type Config, type Env, readConfig } from "../../config.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { type Caller, type Right, rights } from "../../protocol/rights.ts";
 import type { VerbRow } from "../../protocol/verbs/row.ts";
+import { findKey, findKeyById } from "./keys.ts";
 import { isToken, readToken } from "./tokens.ts";
 
 /** Longer than any key or token; a longer header is not hashed. */
 const bearerCharsMax = 512;
 
-export function authenticate(header: string | undefined, config: Config): Caller {
+/** At once for keys of the variables; keys that were created by a call are looked up in their object now and then. */
+export function authenticate(header: string | undefined, env: Env): Caller | Promise<Caller> {
+  const config = readConfig(env);
   const bearer = /^Bearer ([\x21-\x7e]+)$/i.exec(header ?? "")?.[1];
   if (bearer === undefined || bearer.length > bearerCharsMax) {
     throw unauthenticated(
@@ -21,10 +24,38 @@ export function authenticate(header: string | undefined, config: Config): Caller
         : "The header `Authorization` has no bearer key.",
     );
   }
-  if (isToken(bearer)) return readToken(bearer, config.secret, Date.now());
+  if (isToken(bearer)) return authenticateToken(readToken(bearer, config.secret, Date.now()), env);
   const holder = findHolder(bearer, config);
-  if (holder === undefined) throw unauthenticated("The key is unknown.");
-  return { ...holder, rights };
+  return holder === undefined ? authenticateHeld(bearer, env) : { ...holder, rights };
+}
+
+/** A token ends with the key that created it. */
+function authenticateToken(caller: Caller, env: Env): Caller | Promise<Caller> {
+  const { keyId } = caller;
+  if (keyId === undefined) return caller;
+  return findKeyById(env, keyId).then((key) => {
+    if (key !== undefined) return caller;
+    throw unauthenticated("The key that created the token was removed.");
+  });
+}
+
+async function authenticateHeld(bearer: string, env: Env): Promise<Caller> {
+  const key = await findKey(env, bearer);
+  if (key === undefined) throw unauthenticated("The key is unknown.");
+  return { tenant: key.tenant, rights: key.rights, key: key.name, keyId: key.id };
+}
+
+/** An administrator belongs to no tenant. */
+export function requireAdministrator(header: string | undefined, env: Env): void {
+  const bearer = /^Bearer ([\x21-\x7e]+)$/i.exec(header ?? "")?.[1] ?? "";
+  if (bearer === "" || bearer.length > bearerCharsMax) {
+    throw unauthenticated("The request has no administrator's key.");
+  }
+  const digest = createHash("sha256").update(bearer).digest("hex");
+  if (readConfig(env).administrators.has(digest)) return;
+  throw new BerthError("forbidden", "The call needs an administrator's key.", {
+    hint: "On one machine it is in the file <data>/admin-key; elsewhere BERTH_ADMIN_KEYS lists their digests.",
+  });
 }
 
 const utf8 = new TextEncoder();
@@ -78,7 +109,7 @@ export function requireGrantable(caller: Caller, given: readonly Right[]): void 
 /** A token is valid for one sandbox and its rights; a key for all sandboxes of its tenant. */
 export function requireRight(
   caller: Caller,
-  right: Right | "key" | readonly Right[],
+  right: NonNullable<VerbRow["right"]>,
   sandbox: string | undefined,
 ): void {
   const { token } = caller;
@@ -88,6 +119,10 @@ export function requireRight(
   if (right === "key") {
     if (token === undefined) return;
     throw new BerthError("forbidden", "This call needs a key, not the token of a sandbox.");
+  }
+  // Over HTTP `requireAdministrator` has checked it; no binding is an administrator.
+  if (right === "administrator") {
+    throw new BerthError("forbidden", "The call needs an administrator's key.");
   }
   const sufficient = typeof right === "string" ? [right] : right;
   if (sufficient.some((name) => caller.rights.includes(name))) return;

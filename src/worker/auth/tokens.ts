@@ -11,6 +11,8 @@ type Claims = {
   generation: number;
   rights: readonly Right[];
   expiresAt: number;
+  /** The removable key that created it. */
+  keyId?: string | undefined;
 };
 
 export function isToken(bearer: string): boolean {
@@ -25,6 +27,7 @@ export function signToken(claims: Claims, secret: string): string {
       claims.generation,
       claims.rights.map((right) => rights.indexOf(right)),
       claims.expiresAt,
+      ...(claims.keyId === undefined ? [] : [claims.keyId]),
     ]),
   ).toString("base64url");
   return `${prefix}${payload}.${sign(payload, secret)}`;
@@ -35,14 +38,15 @@ export function readToken(token: string, secret: string, now: number): Caller {
   if (rest.length > 0 || !isSame(signature, sign(payload, secret))) {
     throw new BerthError("unauthenticated", "The token is not valid here.");
   }
-  const [tenant, sandbox, generation, granted, expiresAt] = JSON.parse(
+  const [tenant, sandbox, generation, granted, expiresAt, keyId] = JSON.parse(
     Buffer.from(payload, "base64url").toString(),
-  ) as [string, string, number, number[], number];
+  ) as [string, string, number, number[], number, string | undefined];
   if (now >= expiresAt) throw new BerthError("unauthenticated", "The token has expired.");
   return {
     tenant,
     rights: rights.filter((_right, index) => granted.includes(index)),
     token: { sandbox, generation },
+    ...(keyId === undefined ? {} : { keyId }),
   };
 }
 

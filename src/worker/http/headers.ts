@@ -20,12 +20,13 @@ const optionalKey = idempotencyKeySchema.optional();
 
 /** For a gated call: its lease or how long it may wait for one, and whether it may start a container. */
 export function gatedCaller(c: Context<ApiEnv>): GatedCaller {
-  const { token } = c.get("caller");
+  const { token, keyId } = c.get("caller");
   return {
     token: c.req.header(leaseHeader) === undefined ? undefined : leaseToken(c),
     waitMs: validateField("Berth-Wait-Ms", waitText, c.req.header(waitHeader)),
     mayWake: validateField("wake", wakeFlag, c.req.query("wake")),
     ...(token === undefined ? {} : { generation: token.generation }),
+    ...(keyId === undefined ? {} : { keyId }),
   };
 }
 

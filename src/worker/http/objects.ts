@@ -1,6 +1,7 @@
 /** Addresses the objects behind the API, and reads their results. */
 import { type Env, readConfig } from "../../config.ts";
 import type { DirectoryObject } from "../../objects/directory/object.ts";
+import type { KeysObject } from "../../objects/keys/object.ts";
 import type {
   CallableArgs,
   CallableVerb,
@@ -24,6 +25,10 @@ export type CallVerb = <Name extends CallableVerb>(
 /** The name of a tenant comes from the key, so no caller can invent one. */
 export function directoryObject(env: Env, caller: Caller): DurableObjectStub<DirectoryObject> {
   return env.DIRECTORY.getByName(caller.tenant);
+}
+
+export function keysObject(env: Env): DurableObjectStub<KeysObject> {
+  return env.KEYS.getByName("keys");
 }
 
 /** Refuses invented ids: addressing an object creates it, which costs a file and memory. */

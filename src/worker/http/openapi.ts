@@ -22,6 +22,7 @@ const pathParameters: Record<string, { description: string; example: string }> =
   port: { description: "The number of the port in the sandbox.", example: "8000" },
   plan: { description: "The name of the plan.", example: "release-42" },
   key: { description: "The name of the member within its plan.", example: "frontend" },
+  keyId: { description: "The id of the key.", example: "9f86d081884c7d65" },
   n: { description: "The number of the commit or rollback.", example: "7" },
 };
 
@@ -83,6 +84,7 @@ function descriptionOf({ description, right, gated, idempotent }: VerbRow): stri
 
 function rightNeeded(right: VerbRow["right"]): string | undefined {
   if (right === undefined) return undefined;
+  if (right === "administrator") return "Needs an administrator's key.";
   if (right === "key") return "Needs a key; a token is not enough.";
   const rights = typeof right === "string" ? [right] : right;
   return `Needs a key, or a token with the right \`${rights.join("` or `")}\`.`;

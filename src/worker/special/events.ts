@@ -31,10 +31,11 @@ export const ofSandbox: Handler = (c) => {
 
 export const ofTenant: Handler = (c) => {
   const directory = directoryObject(c.env, c.get("caller"));
+  const { keyId } = c.get("caller");
   return events(c, {
     check: async () => {},
     page: (query) => directory.events(query),
-    follow: (after) => directory.followEvents(after),
+    follow: (after) => directory.followEvents(after, keyId),
   });
 };
 

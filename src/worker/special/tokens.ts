@@ -26,7 +26,8 @@ export async function createToken(
   const object = sandboxObject(env, id);
   const generation = unwrap(await object.callVerb("tokenGeneration", caller, {}, requestId));
   const expiresAt = Date.now() + Math.min(ttlMs, limits.tokenTtlMaxMs);
-  const claims = { tenant: caller.tenant, sandbox: id, generation, rights, expiresAt };
+  const { tenant, keyId } = caller;
+  const claims = { tenant, sandbox: id, generation, rights, expiresAt, keyId };
   return {
     token: signToken(claims, readConfig(env).secret),
     rights,

@@ -3,12 +3,18 @@
  * in Node and in workerd.
  */
 import { BerthError } from "../../../src/protocol/errors.ts";
-import type { AgentEnding, AgentFence, AgentFenced } from "../../../src/protocol/internal/agent.ts";
+import type {
+  AgentEnding,
+  AgentFence,
+  AgentFenced,
+  AgentRevoked,
+} from "../../../src/protocol/internal/agent.ts";
 import { agentProtocol } from "../../../src/protocol/internal/agent-wire.ts";
 import { StoredResults } from "./command.ts";
 import { Files } from "./files.ts";
 import { Processes } from "./processes.ts";
 import { Sessions } from "./sessions.ts";
+import type { TerminalOpener } from "./terminal-socket.ts";
 import { Terminals } from "./terminals.ts";
 import { FakeTree } from "./tree.ts";
 import { type Stop, Wakeups } from "./waiting.ts";
@@ -36,7 +42,7 @@ export class FakeAgent {
   /** Tokens of an earlier generation are revoked. */
   generation = 0;
   /** Sockets that scoped tokens opened, each by the function that closes it. */
-  readonly tokenSockets = new Map<() => void, number>();
+  readonly tokenSockets = new Map<() => void, TerminalOpener>();
   /** Gated work, by the id of its exec. */
   readonly running = new Map<string, { fence: number; stop: Stop }>();
   /** Some work has ended, or the agent. */
@@ -88,9 +94,12 @@ export class FakeAgent {
     return { fence: this.fence, left: below().length };
   }
 
-  revoke(generation: number): void {
+  revoke({ generation, keyId }: AgentRevoked): void {
     this.generation = Math.max(this.generation, generation);
-    for (const [close, of] of [...this.tokenSockets]) if (of < this.generation) close();
+    for (const [close, opener] of [...this.tokenSockets]) {
+      const isEnded = opener.generation !== undefined && opener.generation < this.generation;
+      if (isEnded || (keyId !== undefined && opener.keyId === keyId)) close();
+    }
   }
 
   /** Counts as gated work until the returned function is called. The fence was checked in the same synchronous step. */

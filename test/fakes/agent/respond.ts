@@ -69,7 +69,7 @@ async function route(
       return call.json({ version });
     }
     case agentPaths.revoked:
-      agent.revoke((await call.body<AgentRevoked>()).generation);
+      agent.revoke(await call.body<AgentRevoked>());
       return call.json({ generation: agent.generation });
     case agentPaths.exec: {
       const execCall = await call.body<AgentExecCall>();

@@ -42,18 +42,22 @@ export function connect(
     isFramed,
     mayWrite: params.get("mode") !== "viewer",
     after: after === null ? undefined : Number(after),
-    generation,
+    opener: { generation, keyId: request.headers.get(agentHeaders.keyId) ?? undefined },
   });
   const protocol = isFramed ? { "sec-websocket-protocol": terminalProtocol } : {};
-  return upgradeResponse(viewerEnd, { ...headers, ...protocol });
+  const keyId = request.headers.get(agentHeaders.keyId);
+  const tracked = keyId === null ? {} : { [agentHeaders.keyId]: keyId };
+  return upgradeResponse(viewerEnd, { ...headers, ...protocol, ...tracked });
 }
 
 type AttachOptions = {
   isFramed: boolean;
   mayWrite: boolean;
   after: number | undefined;
-  generation: number | undefined;
+  opener: TerminalOpener;
 };
+
+export type TerminalOpener = { generation: number | undefined; keyId: string | undefined };
 
 function attach(
   agent: FakeAgent,
@@ -107,7 +111,7 @@ function attach(
     leave();
     socket.close(revokedClose.code, revokedClose.reason);
   };
-  if (options.generation !== undefined) agent.tokenSockets.set(revoke, options.generation);
+  agent.tokenSockets.set(revoke, options.opener);
   socket.addEventListener("close", leave);
   socket.addEventListener("message", ({ data }) => {
     if (!terminal.viewers.has(viewer)) return;

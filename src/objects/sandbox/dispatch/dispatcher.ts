@@ -13,10 +13,11 @@ import { forwardPortRequest } from "../agent/port-requests.ts";
 import { transferFile } from "../agent/transfers.ts";
 import * as terminals from "../calls/terminals.ts";
 import type { LeaseSockets } from "../lease/lease-socket.ts";
+import { isRevocable, type Opener, openerOf } from "./opener.ts";
 import { revocable } from "./revocable.ts";
 import * as rights from "./rights.ts";
 
-type CheckedCaller = Pick<Caller, "tenant" | "token">;
+type CheckedCaller = Pick<Caller, "tenant" | "token" | "keyId">;
 
 export class Dispatcher {
   readonly #actor: SandboxActor;
@@ -46,8 +47,8 @@ export class Dispatcher {
     try {
       this.#admit(caller);
       const response = await serve(this.#actor);
-      const { token } = caller;
-      return token === undefined ? response : revocable(this.#actor, response, token.generation);
+      const opener = openerOf(caller);
+      return isRevocable(opener) ? revocable(this.#actor, response, opener) : response;
     } catch (error) {
       return errorResponse(error, requestId);
     }
@@ -82,14 +83,14 @@ export class Dispatcher {
 
   async #connect(call: SocketCall, requestId: string): Promise<Response> {
     const actor = this.#actor;
-    const generation = this.#admitSocket(call);
-    if (call.kind === "terminal") return terminals.connect(actor, call, generation, requestId);
+    const opener = this.#admitSocket(call);
+    if (call.kind === "terminal") return terminals.connect(actor, call, opener, requestId);
     actor.refuseIfDestroyed();
     await actor.link.ensureGreeted();
     // The sandbox may have been destroyed meanwhile.
     actor.refuseIfDestroyed();
-    actor.revocation.refuse(generation);
-    return this.#sockets.connect(call.acquire, call.leaseToken, generation);
+    actor.revocation.refuse(opener);
+    return this.#sockets.connect(call.acquire, call.leaseToken, opener);
   }
 
   #admit(caller: CheckedCaller): void {
@@ -97,14 +98,14 @@ export class Dispatcher {
     this.#actor.reconciler.resume();
   }
 
-  /** Returns the generation of the token that opens the WebSocket or created its ticket; undefined for a key. */
-  #admitSocket(call: SocketCall): number | undefined {
+  /** Returns who opens the WebSocket, or created its ticket. */
+  #admitSocket(call: SocketCall): Opener {
     if (call.ticket === undefined) {
       this.#admit(call.caller);
-      return call.caller.token?.generation;
+      return openerOf(call.caller);
     }
-    const generation = rights.spendConnectTicket(this.#actor, call.ticket, call.kind);
+    const opener = rights.spendConnectTicket(this.#actor, call.ticket, call.kind);
     this.#actor.reconciler.resume();
-    return generation;
+    return opener;
   }
 }

@@ -10,6 +10,7 @@ import * as lifecycle from "../lifecycle/lifecycle.ts";
 import * as metadata from "../metadata.ts";
 import * as ports from "../ports.ts";
 import * as settings from "../settings.ts";
+import { openerOf } from "./opener.ts";
 import * as rights from "./rights.ts";
 import type {
   ArgsOf,
@@ -54,7 +55,7 @@ export const objectVerbs = {
   },
 
   acquireLease: ({ actor, caller }, { body }) =>
-    leases.acquire(actor, body, () => actor.revocation.refuse(caller.token?.generation)),
+    leases.acquire(actor, body, () => actor.revocation.refuse(openerOf(caller))),
   getLease: ({ actor }) => leases.get(actor),
   getMetadata: ({ actor }) => metadata.get(actor),
   getSettings: ({ actor }) => settings.get(actor),
@@ -87,7 +88,7 @@ export const objectVerbs = {
     metadata.replace(actor, to, ifMatch),
   ),
   followEvents: ({ actor, caller }: ObjectContext, { after }: { after: number }) =>
-    actor.eventStreams.follow(after, () => actor.revocation.refuse(caller.token?.generation)),
+    actor.eventStreams.follow(after, () => actor.revocation.refuse(openerOf(caller))),
   tokenGeneration({ actor }: ObjectContext) {
     actor.refuseIfDestroyed();
     return actor.facts.tokenGeneration;

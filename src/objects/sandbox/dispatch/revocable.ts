@@ -1,23 +1,25 @@
-/** Ends the streamed response of a caller whose token is revoked. */
+/** Ends the streamed response of a caller whose token or key is revoked. */
 import type { WireResponse } from "../../shared/result.ts";
 import type { SandboxActor } from "../actor.ts";
+import type { Opener } from "./opener.ts";
 import { revokedError } from "./revocation.ts";
 
 type Bytes = ReadableStream<Uint8Array>;
 
 /**
- * Breaks a streamed response off when the caller's token is revoked, so that it is not taken for complete; what runs
- * behind it ends as if the reader had disconnected. Responses to keys never pass here: they would be pumped once more.
+ * Breaks a streamed response off when the caller's token or key is revoked, so that it is not taken for complete; what
+ * runs behind it ends as if the reader had disconnected. Responses to keys of the Worker's variables never pass here:
+ * they would be pumped once more.
  */
 export function revocable<Answer extends WireResponse>(
   actor: SandboxActor,
   answer: Answer,
-  generation: number,
+  opener: Opener,
 ): Answer | Response {
   if (!(answer instanceof Response) || answer.body === null) return answer;
   const { status, headers, body } = answer;
   const over = new AbortController();
-  const forget = actor.revocation.ends(generation, () => over.abort(revokedError()));
+  const forget = actor.revocation.ends(opener, () => over.abort(revokedError()));
   const length = headers.get("content-length");
   // Events were already pumped by the platform, which does not pump from its own stream into another.
   const isPumped = headers.get("content-type") === "text/event-stream";

@@ -1,15 +1,16 @@
 /**
- * Ends what tokens opened when they are revoked: streams and sockets here, and terminal sockets in the container,
- * whose agent gets the revocation until it confirms it. What keys opened is not tracked.
+ * Ends what tokens and keys opened when they are revoked: streams and sockets here, and terminal sockets in the container,
+ * whose agent gets the revocation until it confirms it. A key of the Worker's variables cannot be revoked.
  */
 import type { Deadline } from "../../../core/deadline.ts";
 import type { Incarnation, SandboxState } from "../../../core/sandbox/record.ts";
 import { BerthError, errors } from "../../../protocol/errors.ts";
-import { agentPaths } from "../../../protocol/internal/agent.ts";
+import { type AgentRevoked, agentPaths } from "../../../protocol/internal/agent.ts";
 import { limits } from "../../../protocol/limits.ts";
 import { AgentUnreachable } from "../../../runtime/agent-client.ts";
 import { sleep } from "../../shared/timeout.ts";
 import type { SandboxActor } from "../actor.ts";
+import type { Opener } from "./opener.ts";
 
 const firstPauseMs = 250;
 const pauseMaxMs = 4_000;
@@ -17,31 +18,53 @@ const pauseMaxMs = 4_000;
 export class Revocation {
   readonly #actor: SandboxActor;
   /** What tokens have open in this object, each by the function that ends it. */
-  readonly #open = new Set<() => void>();
+  readonly #open = new Map<() => void, Opener>();
+  /** Removed keys. Their tenants call again after a restart, until no Worker can admit one. */
+  readonly #endedKeys = new Set<string>();
 
   constructor(actor: SandboxActor) {
     this.#actor = actor;
   }
 
-  /** A caller without a generation has no token, and passes. */
-  refuse(generation: number | undefined): void {
-    const existing = this.#actor.existing;
-    if (generation === undefined || existing === undefined) return;
-    if (generation !== existing.tokenGeneration) throw revokedError();
+  refuse(opener: Opener): void {
+    if (this.#actor.existing !== undefined && this.isEnded(opener)) throw revokedError();
   }
 
-  /** Calls `end` once: when the generation is revoked, or now. The returned function unregisters it. */
-  ends(generation: number, end: () => void): () => void {
-    this.#open.add(end);
-    if (this.#actor.existing?.tokenGeneration !== generation) end();
+  isEnded({ generation, keyId }: Opener): boolean {
+    if (keyId !== undefined && this.#endedKeys.has(keyId)) return true;
+    return generation !== undefined && generation !== this.#actor.existing?.tokenGeneration;
+  }
+
+  /** Calls `end` once: when the token or key is revoked, or now. The returned function unregisters it. */
+  ends(opener: Opener, end: () => void): () => void {
+    this.#open.set(end, opener);
+    if (this.isEnded(opener)) end();
     return () => this.#open.delete(end);
   }
 
   /** Call after the commit. */
   onRevoked(): void {
-    for (const end of [...this.#open]) end();
-    this.#open.clear();
+    for (const [end, opener] of [...this.#open]) {
+      if (!this.isEnded(opener)) continue;
+      this.#open.delete(end);
+      end();
+    }
     this.#actor.listener?.tokensRevoked();
+  }
+
+  /** Ends what the key and its tokens opened. Fails if the agent does not confirm it: then it is to be called again. */
+  async endKey(keyId: string): Promise<void> {
+    const { host, waiters } = this.#actor;
+    this.#endedKeys.add(keyId);
+    host.sql("DELETE FROM connect_ticket WHERE of_key = ?", keyId);
+    this.onRevoked();
+    waiters.wakeAll();
+    waiters.wakeAllTurns();
+    const agent = incarnationIn(this.#actor.facts.sandbox.state);
+    if (agent === undefined || (await this.#isConfirmed(agent, { keyId }))) return;
+    await this.#actor.link.recheck(agent);
+    if (this.#actor.isCurrent(agent))
+      throw new BerthError("unavailable", "The agent did not confirm the end of the key.");
   }
 
   /** When to send it again, should this instance not live to do so. */
@@ -61,7 +84,7 @@ export class Revocation {
       const agent = incarnationIn(existing.sandbox.state);
       const generation = existing.tokenGeneration;
       const hasEnded = agent?.incarnation !== existing.revoking;
-      if (hasEnded || (await this.#isConfirmed(agent, generation))) {
+      if (hasEnded || (await this.#isConfirmed(agent, { generation }))) {
         this.#recordConfirmed(existing.revoking, generation);
         continue;
       }
@@ -78,9 +101,10 @@ export class Revocation {
     this.#actor.commit({ revoking: null }, [], "sockets of tokens are closed");
   }
 
-  async #isConfirmed(agent: Incarnation, generation: number): Promise<boolean> {
+  async #isConfirmed(agent: Incarnation, revoked: Opener): Promise<boolean> {
     await this.#actor.host.flush();
-    const body = JSON.stringify({ generation });
+    const { generation = this.#actor.facts.tokenGeneration, keyId } = revoked;
+    const body = JSON.stringify({ generation, keyId } satisfies AgentRevoked);
     const call = { method: "POST", path: agentPaths.revoked, body, requestId: "revoked" } as const;
     try {
       const response = await this.#actor.agentClient.sendInternal(agent, call);
@@ -100,5 +124,5 @@ export function incarnationIn(state: SandboxState): Incarnation | undefined {
 }
 
 export function revokedError(): BerthError {
-  return new BerthError("unauthenticated", "The token was revoked.");
+  return new BerthError("unauthenticated", "The key or token was revoked.");
 }

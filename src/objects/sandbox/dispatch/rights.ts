@@ -3,6 +3,7 @@ import { BerthError, unknownSandbox } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { Caller, ConnectTicket, Right } from "../../../protocol/rights.ts";
 import type { SandboxActor } from "../actor.ts";
+import type { Opener } from "./opener.ts";
 import { incarnationIn, revokedError } from "./revocation.ts";
 
 /** A caller of another tenant gets the same error as for an unknown id. */
@@ -29,7 +30,7 @@ export function revokeTokens(actor: SandboxActor): void {
 /** A ticket has the rights of its maker, and what it opens ends with its maker's token. */
 export function makeConnectTicket(
   actor: SandboxActor,
-  { rights, token }: Pick<Caller, "rights" | "token">,
+  { rights, token, keyId }: Pick<Caller, "rights" | "token" | "keyId">,
 ): ConnectTicket {
   const { host } = actor;
   const now = actor.now();
@@ -43,30 +44,29 @@ export function makeConnectTicket(
   const ticket = host.randomId(32);
   const expiresAt = now + limits.connectTicketMs;
   host.sql(
-    "INSERT INTO connect_ticket (ticket, expires_at, rights, of_token) VALUES (?, ?, ?, ?)",
+    "INSERT INTO connect_ticket (ticket, expires_at, rights, of_token, of_key) VALUES (?, ?, ?, ?, ?)",
     ticket,
     expiresAt,
     JSON.stringify(rights),
     token === undefined ? 0 : 1,
+    keyId ?? null,
   );
   return { ticket, expiresAt: new Date(expiresAt).toISOString() };
 }
 
 /**
- * Uses up the ticket, unless it lacks the right. Any caller may use it: its maker had the right. Returns the generation
- * of its maker's token; undefined for a key.
+ * Uses up the ticket, unless it lacks the right. Any caller may use it: its maker had the right. What it opens depends on
+ * its maker's token or key.
  */
-export function spendConnectTicket(
-  actor: SandboxActor,
-  ticket: string,
-  right: Right,
-): number | undefined {
+export function spendConnectTicket(actor: SandboxActor, ticket: string, right: Right): Opener {
   const { host } = actor;
   if (actor.existing === undefined) throw unknownSandbox();
-  const [known] = host.sql<{ expires_at: number; rights: string; of_token: number }>(
-    "SELECT expires_at, rights, of_token FROM connect_ticket WHERE ticket = ?",
-    ticket,
-  );
+  const [known] = host.sql<{
+    expires_at: number;
+    rights: string;
+    of_token: number;
+    of_key: string | null;
+  }>("SELECT expires_at, rights, of_token, of_key FROM connect_ticket WHERE ticket = ?", ticket);
   if (known === undefined || known.expires_at <= actor.now()) {
     throw new BerthError("unauthenticated", "The connect ticket is used, expired or unknown.", {
       hint: "Make a new one with POST /v1/sandboxes/:id/tickets.",
@@ -78,5 +78,8 @@ export function spendConnectTicket(
     });
   }
   host.sql("DELETE FROM connect_ticket WHERE ticket = ?", ticket);
-  return known.of_token === 0 ? undefined : actor.facts.tokenGeneration;
+  return {
+    ...(known.of_token === 0 ? {} : { generation: actor.facts.tokenGeneration }),
+    ...(known.of_key === null ? {} : { keyId: known.of_key }),
+  };
 }

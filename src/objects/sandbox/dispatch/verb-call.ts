@@ -77,7 +77,7 @@ export type Outcome<Name extends CallableVerb> = Name extends keyof typeof objec
 
 export type AnyOutcome = Result<unknown> | WireResponse;
 
-export type VerbCaller = Pick<Caller, "tenant" | "token" | "rights">;
+export type VerbCaller = Pick<Caller, "tenant" | "token" | "rights" | "keyId">;
 
 /** `SandboxObject.callVerb`, typed by the verb. The stub of an object loses these types. */
 export interface VerbCalls {

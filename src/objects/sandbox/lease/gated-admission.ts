@@ -5,6 +5,7 @@ import type { Incarnation, Start } from "../../../core/sandbox/record.ts";
 import { BerthError } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { SandboxActor } from "../actor.ts";
+import type { Opener } from "../dispatch/opener.ts";
 import { newestSavedTree } from "../lifecycle/checkpoint-rows.ts";
 import { acquireOrThrow } from "./leases.ts";
 
@@ -16,11 +17,10 @@ export type GatedCaller = {
   holder?: string | undefined;
   /** Whether the call may start a container. */
   mayWake: boolean;
-  /** The generation of the caller's scoped token: if that is revoked while the call waits, the call does not begin. */
-  generation?: number | undefined;
   /** The idempotency key, if the call takes one. */
   key?: string | undefined;
-};
+  /** If the caller's token or key is revoked while the call waits, the call does not begin. */
+} & Opener;
 
 /** Call `end` once, after the last byte of the response. */
 export type AdmittedCall = {
@@ -62,7 +62,7 @@ export async function admitGatedCall(
     // The lease may have been lost while the container started.
     const lost = token === undefined ? undefined : checkLease(actor.facts.lease, token);
     if (lost !== undefined) throw lost;
-    actor.revocation.refuse(caller.generation);
+    actor.revocation.refuse(caller);
     return { agent, fence: actor.facts.lease.fence, token, end };
   } catch (error) {
     end();
@@ -156,14 +156,14 @@ export async function beginExclusive(
       if (actor.existing !== undefined) actor.stepLease({ type: "release", token, force: true });
     };
     try {
-      actor.revocation.refuse(caller.generation);
+      actor.revocation.refuse(caller);
     } catch (error) {
       release();
       throw error;
     }
     return release;
   }
-  actor.revocation.refuse(caller.generation);
+  actor.revocation.refuse(caller);
   actor.stepLease({ type: "tick" });
   const refused = checkLease(actor.facts.lease, caller.token);
   if (refused !== undefined) throw refused;

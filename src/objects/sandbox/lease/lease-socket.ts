@@ -9,6 +9,7 @@ import { revokedClose } from "../../../protocol/internal/socket-call.ts";
 import type { AcquireCall } from "../../../protocol/lease.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { LeaseListener, SandboxActor } from "../actor.ts";
+import type { Opener } from "../dispatch/opener.ts";
 import { revokedError } from "../dispatch/revocation.ts";
 
 type SocketAttachment = {
@@ -17,9 +18,7 @@ type SocketAttachment = {
   since: number;
   /** The token of its lease. */
   token?: string;
-  /** The generation of the scoped token that opened it. */
-  generation?: number | undefined;
-};
+} & Opener;
 
 type Close = { code: number; reason: string };
 
@@ -46,7 +45,7 @@ export class LeaseSockets implements LeaseListener {
   }
 
   /** Continues the lease of `token` if a lost socket held that; else queues. */
-  connect(call: AcquireCall, token: string | undefined, generation?: number): Response {
+  connect(call: AcquireCall, token: string | undefined, opener: Opener = {}): Response {
     const { 0: client, 1: server } = new WebSocketPair();
     const { state } = this.#actor.facts.lease;
     const isReconnect =
@@ -60,7 +59,7 @@ export class LeaseSockets implements LeaseListener {
       if (isOpen(lost)) lost.close(1000, "replaced");
     }
     this.#state.acceptWebSocket(server, [ticket]);
-    const attached = { ticket, holder: call.holder, since: this.#actor.now(), generation };
+    const attached = { ticket, holder: call.holder, since: this.#actor.now(), ...opener };
     server.serializeAttachment(attached satisfies SocketAttachment);
     if (isReconnect)
       this.#actor.stepLease({ type: "renew", token: state.grant.token, ttlMs: limits.leasePingMs });
@@ -122,10 +121,9 @@ export class LeaseSockets implements LeaseListener {
   }
 
   tokensRevoked(): void {
-    const { tokenGeneration } = this.#actor.facts;
     for (const socket of this.#state.getWebSockets()) {
-      const { ticket, generation = tokenGeneration } = readAttachment(socket) ?? {};
-      if (ticket === undefined || generation === tokenGeneration) continue;
+      const { ticket, ...opener } = readAttachment(socket) ?? {};
+      if (ticket === undefined || !this.#actor.revocation.isEnded(opener)) continue;
       const { state } = this.#actor.facts.lease;
       if (state.name === "held" && state.grant.ticket === ticket) {
         this.#actor.stepLease({ type: "take", reason: "revoked" });

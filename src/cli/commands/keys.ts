@@ -1,0 +1,159 @@
+/** `berth keys`: lists, creates and removes the keys of an installation, with an administrator's key. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createHttpClient } from "../../client/http/http-client.ts";
+import type { HttpClient } from "../../client/http/request.ts";
+import { pathSegment } from "../../client/http/request.ts";
+import { defaultRetries } from "../../client/http/retry.ts";
+import { sleep } from "../../client/http/timing.ts";
+import type { Key, MadeKey } from "../../protocol/key.ts";
+import { badOption, required, text, wholeNumber } from "../args/option.ts";
+import { command } from "../command.ts";
+import type { Context } from "../context.ts";
+import { Failure } from "../failure.ts";
+import { formatAge } from "../output/format.ts";
+import type { Column } from "../output/table.ts";
+import { checkUrl, isLocalUrl, localUrl } from "../server/find-server.ts";
+
+const dayMs = 24 * 60 * 60_000;
+/** All rights that there are; their list is part of the schemas, which the command does not load. */
+const rightsCount = 7;
+/** The tenant of the key that the server of one machine generates. */
+const localTenant = "local";
+
+const about =
+  "The administrator's key is in BERTH_ADMIN_KEY; for a server started here it is read from " +
+  "$BERTH_DATA/admin-key or .berth/admin-key.";
+
+const tenantOption = text(
+  "--tenant <name>",
+  `Whose sandboxes the key is for (default: ${localTenant})`,
+);
+
+const addCommand = command({
+  name: "add",
+  summary: "Create a key and print it",
+  about: `It works at once. ${about}`,
+  args: { name: required("name", "Who has the key; `berth list` shows it as the maker") },
+  options: {
+    tenant: tenantOption,
+    rights: text("--rights <list>", "What the key may do, such as read,exec (default: everything)"),
+    days: wholeNumber("--days <number>", "Days until it expires (default: never)", {
+      min: 1,
+      max: 3650,
+    }),
+  },
+  examples: [
+    ["For a colleague, who sees the same sandboxes", "berth keys add alice"],
+    ["For another team, for 90 days", "berth keys add ci --tenant acme --days 90"],
+  ],
+  async run(context, { args: { name }, options: { tenant = localTenant, rights, days } }) {
+    const { output } = context;
+    const made = await client(context).request<MadeKey>({
+      method: "POST",
+      path: "/v1/keys",
+      body: {
+        name,
+        tenant,
+        ...(rights === undefined ? {} : { rights: listOf(rights) }),
+        ...(days === undefined ? {} : { ttlMs: days * dayMs }),
+      },
+    });
+    output.printResult(made, made.key);
+    if (!context.json) output.info(`This is the key of ${name}. It is not shown again.`);
+  },
+});
+
+const removeCommand = command({
+  name: "remove",
+  summary: "Remove a key and end what it has open",
+  about: `Within seconds its streams, terminals and tokens end. ${about}`,
+  args: { key: required("key", "Its name, or its id as `berth keys` shows it") },
+  options: { tenant: tenantOption },
+  examples: [["When somebody leaves", "berth keys remove alice"]],
+  async run(context, { args, options: { tenant = localTenant } }) {
+    const http = client(context);
+    const { keys } = await http.request<{ keys: Key[] }>({ method: "GET", path: "/v1/keys" });
+    const found = keys.find(
+      ({ id, ...key }) => id === args.key || (key.name === args.key && key.tenant === tenant),
+    );
+    if (found === undefined) {
+      throw new Failure(`The tenant ${tenant} has no key named ${args.key}.`, {
+        hint: "Run `berth keys` to list the keys of all tenants.",
+        code: "not_found",
+      });
+    }
+    await http.request({ method: "DELETE", path: `/v1/keys/${pathSegment(found.id)}` });
+    context.output.printResult({ removed: found }, `Removed the key ${found.name} (${found.id}).`);
+  },
+});
+
+export const keysCommand = command({
+  name: "keys",
+  summary: "List, create and remove the keys of a server",
+  about: `Without a subcommand it lists them. ${about}`,
+  examples: [
+    ["A key for a colleague", "berth keys add alice"],
+    ["End it, and all that it has open", "berth keys remove alice"],
+  ],
+  commands: [addCommand, removeCommand],
+  async run(context) {
+    const { output, json } = context;
+    const { keys } = await client(context).request<{ keys: Key[] }>({
+      method: "GET",
+      path: "/v1/keys",
+    });
+    if (json) return void output.printJson({ keys });
+    if (keys.length === 0) return void output.info("No keys but those of the server's variables.");
+    output.printTable(columns, keys);
+  },
+});
+
+const columns: Column<Key>[] = [
+  { name: "ID", cell: ({ id }) => id },
+  { name: "TENANT", cell: ({ tenant }) => tenant, shrinks: true },
+  { name: "NAME", cell: ({ name }) => name, shrinks: true },
+  { name: "AGE", cell: ({ createdAt }) => formatAge(createdAt) },
+  {
+    name: "USED",
+    cell: ({ lastUsedAt }) => (lastUsedAt === undefined ? "-" : formatAge(lastUsedAt)),
+  },
+  { name: "EXPIRES", cell: ({ expiresAt }) => expiresAt?.slice(0, 10) ?? "-" },
+  {
+    name: "RIGHTS",
+    cell: ({ rights }) => (rights.length === rightsCount ? "all" : rights.join(",")),
+  },
+];
+
+function listOf(rights: string): string[] {
+  const names = rights.split(",").filter((name) => name !== "");
+  if (names.length === 0) throw badOption("--rights", "must name at least one right");
+  return names;
+}
+
+/** Not the server of the login: its key belongs to a tenant. */
+function client({ cwd, env }: Context): HttpClient {
+  const url = checkUrl(env.BERTH_URL || localUrl, "BERTH_URL");
+  const key = env.BERTH_ADMIN_KEY?.trim() || (isLocalUrl(url) ? readLocal(cwd, env) : "");
+  if (key === "") {
+    throw new Failure(`There is no administrator's key for ${url}.`, {
+      hint: "Set BERTH_ADMIN_KEY; a server of one machine keeps it in <data>/admin-key.",
+      code: "no_server",
+    });
+  }
+  return createHttpClient({
+    url,
+    key: () => key,
+    fetch: (to, init) => globalThis.fetch(to, init),
+    retry: defaultRetries,
+    clock: { now: () => performance.now(), chance: Math.random, sleep },
+  });
+}
+
+function readLocal(cwd: string, env: NodeJS.ProcessEnv): string {
+  try {
+    return readFileSync(join(env.BERTH_DATA || join(cwd, ".berth"), "admin-key"), "utf8").trim();
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,240 @@
+/** Keeps the keys of an installation by their digest, and has the tenants end what removed keys opened. */
+import { BerthError } from "../../protocol/errors.ts";
+import type { Key, KeyCall, KeyFile } from "../../protocol/key.ts";
+import { limits } from "../../protocol/limits.ts";
+import { type Right, rights } from "../../protocol/rights.ts";
+import { Alarm } from "../shared/alarm.ts";
+import type { ObjectHost } from "../shared/host.ts";
+import { messageOf } from "../shared/result.ts";
+import { migrate } from "./migrations.ts";
+
+/** What the Worker needs to know of a key. */
+export type HeldKey = {
+  id: string;
+  tenant: string;
+  name: string;
+  rights: readonly Right[];
+  expiresAt: number | null;
+};
+
+/** The Directory of a tenant, as this object calls it. */
+export type EndKey = (tenant: string, id: string) => Promise<void>;
+
+type Row = {
+  hash: string;
+  id: string;
+  tenant: string;
+  name: string;
+  rights: string;
+  source: "api" | "file";
+  created_at: number;
+  expires_at: number | null;
+  used_at: number | null;
+};
+
+type Ending = { id: string; tenant: string; last_at: number; tries: number; try_at: number };
+
+const keyIdChars = 16;
+const minuteMs = 60_000;
+const retryMs = 1_000;
+const retryMaxMs = 60_000;
+/** Workers trust a lookup for up to twice `keyCacheMs`: what they admitted meanwhile is ended by a second pass. */
+const lastPassMs = 3 * limits.keyCacheMs;
+
+export class KeysActor {
+  readonly #host: ObjectHost;
+  readonly #endKey: EndKey;
+  readonly #alarm: Alarm;
+
+  constructor(host: ObjectHost, endKey: EndKey) {
+    this.#host = host;
+    this.#endKey = endKey;
+    this.#alarm = new Alarm(host);
+    migrate(host);
+    this.#arm();
+  }
+
+  /** `by`: the digest of a key, or its id, which a token names. Notes the use. */
+  find(by: { hash: string } | { id: string }): HeldKey | null {
+    const [column, value] = "hash" in by ? ["hash", by.hash] : ["id", by.id];
+    const [row] = this.#host.sql<Row>(`SELECT * FROM key WHERE ${column} = ?`, value);
+    const now = this.#host.clock();
+    if (row === undefined || (row.expires_at !== null && row.expires_at <= now)) return null;
+    if (now - (row.used_at ?? 0) >= minuteMs) {
+      this.#host.sql("UPDATE key SET used_at = ? WHERE hash = ?", now, row.hash);
+    }
+    const { id, tenant, name, expires_at: expiresAt } = row;
+    return { id, tenant, name, rights: JSON.parse(row.rights) as Right[], expiresAt };
+  }
+
+  /** The digests of keys that come from a file. Their form does not show that they are Berth's. */
+  fileHashes(): string[] {
+    return this.#host
+      .sql<{ hash: string }>("SELECT hash FROM key WHERE source = 'file'")
+      .map(({ hash }) => hash);
+  }
+
+  create({ name, tenant, rights: given, ttlMs }: KeyCall, hash: string): Key {
+    this.#refuseTaken(tenant, name);
+    const [{ n } = { n: 0 }] = this.#host.sql<{ n: number }>("SELECT count(*) AS n FROM key");
+    if (n >= limits.keysMadeMax) {
+      throw new BerthError("too_many", `This installation has ${n} keys.`, {
+        hint: "Remove keys that are no longer used.",
+        facts: { keysMax: limits.keysMadeMax },
+      });
+    }
+    const expiresAt = ttlMs === undefined ? null : this.#host.clock() + ttlMs;
+    this.#insert({ name, tenant, rights: given, sha256: hash }, "api", expiresAt);
+    this.#arm();
+    return toKey(this.#row(hash));
+  }
+
+  list(): Key[] {
+    return this.#host.sql<Row>("SELECT * FROM key ORDER BY tenant, name").map(toKey);
+  }
+
+  /** Removing a key that is not there succeeds. */
+  remove(id: string): void {
+    const [row] = this.#host.sql<Row>("SELECT * FROM key WHERE id = ?", id);
+    if (row?.source === "file") {
+      throw new BerthError("bad_request", `keyId: ${id} comes from the keys file of the server.`, {
+        hint: "Remove its line from the file.",
+        facts: { field: "keyId" },
+      });
+    }
+    if (row !== undefined) this.#host.transaction(() => this.#remove(row));
+    this.#arm();
+  }
+
+  /** Changes nothing if one of the names is taken. */
+  replaceFile({ keys }: KeyFile): Key[] {
+    this.#host.transaction(() => {
+      const listed = new Map(keys.map((key) => [key.sha256, key]));
+      for (const row of this.#host.sql<Row>("SELECT * FROM key WHERE source = 'file'")) {
+        const key = listed.get(row.hash);
+        if (key !== undefined && isSame(row, key)) listed.delete(row.hash);
+        else this.#remove(row);
+      }
+      for (const key of listed.values()) {
+        this.#refuseTaken(key.tenant, key.name);
+        const expiresAt = key.expiresAt === undefined ? null : Date.parse(key.expiresAt);
+        this.#insert(key, "file", expiresAt);
+      }
+    });
+    this.#arm();
+    return this.list();
+  }
+
+  async alarm(): Promise<void> {
+    this.#alarm.rang();
+    const now = this.#host.clock();
+    const expired = this.#host.sql<Row>("SELECT * FROM key WHERE expires_at <= ?", now);
+    for (const row of expired) this.#host.transaction(() => this.#remove(row));
+    const due = this.#host.sql<Ending>("SELECT * FROM ending WHERE try_at <= ?", now);
+    await Promise.all(due.map((ending) => this.#end(ending)));
+    this.#arm();
+  }
+
+  async #end(ending: Ending): Promise<void> {
+    const { id, tenant, last_at: lastAt, tries } = ending;
+    try {
+      await this.#endKey(tenant, id);
+    } catch (error) {
+      this.#host.log({ object: "keys", failed: "ending a key", id, message: messageOf(error) });
+      const pauseMs = Math.min(retryMs * 2 ** tries, retryMaxMs);
+      const tryAt = this.#host.clock() + pauseMs;
+      this.#host.sql("UPDATE ending SET tries = ?, try_at = ? WHERE id = ?", tries + 1, tryAt, id);
+      return;
+    }
+    // What a Worker admitted just before the removal may have opened something after this pass.
+    if (ending.try_at >= lastAt) this.#host.sql("DELETE FROM ending WHERE id = ?", id);
+    else this.#host.sql("UPDATE ending SET tries = 0, try_at = ? WHERE id = ?", lastAt, id);
+  }
+
+  #insert(
+    key: { name: string; tenant: string; rights: readonly Right[]; sha256: string },
+    source: Row["source"],
+    expiresAt: number | null,
+  ): void {
+    const id = key.sha256.slice(0, keyIdChars);
+    this.#host.sql(
+      "INSERT INTO key (hash, id, tenant, name, rights, source, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+      key.sha256,
+      id,
+      key.tenant,
+      key.name,
+      JSON.stringify(key.rights),
+      source,
+      this.#host.clock(),
+      expiresAt,
+    );
+    // A line that was removed from a file may return: what the key opens from now on stays.
+    this.#host.sql("DELETE FROM ending WHERE id = ?", id);
+  }
+
+  #remove({ hash, id, tenant }: Row): void {
+    const now = this.#host.clock();
+    this.#host.sql("DELETE FROM key WHERE hash = ?", hash);
+    this.#host.sql(
+      "INSERT OR REPLACE INTO ending (id, tenant, last_at, try_at) VALUES (?, ?, ?, ?)",
+      id,
+      tenant,
+      now + lastPassMs,
+      now,
+    );
+  }
+
+  #row(hash: string): Row {
+    const [row] = this.#host.sql<Row>("SELECT * FROM key WHERE hash = ?", hash);
+    if (row === undefined) throw new Error("the key was not stored");
+    return row;
+  }
+
+  #refuseTaken(tenant: string, name: string): void {
+    const [taken] = this.#host.sql<Row>(
+      "SELECT * FROM key WHERE tenant = ? AND name = ?",
+      tenant,
+      name,
+    );
+    if (taken === undefined) return;
+    throw new BerthError("name_taken", `The tenant ${tenant} has a key named ${name}.`, {
+      hint: "Remove it first, or choose another name.",
+      facts: { id: taken.id },
+    });
+  }
+
+  #arm(): void {
+    const [{ at } = { at: null }] = this.#host.sql<{ at: number | null }>(
+      "SELECT min(at) AS at FROM (SELECT min(expires_at) AS at FROM key UNION ALL SELECT min(try_at) FROM ending)",
+    );
+    if (at !== null) this.#alarm.setBy(at);
+  }
+}
+
+function isSame(row: Row, key: KeyFile["keys"][number]): boolean {
+  const expiresAt = key.expiresAt === undefined ? null : Date.parse(key.expiresAt);
+  return (
+    row.tenant === key.tenant &&
+    row.name === key.name &&
+    row.rights === JSON.stringify(key.rights) &&
+    row.expires_at === expiresAt
+  );
+}
+
+function toKey(row: Row): Key {
+  const stored = JSON.parse(row.rights) as Right[];
+  return {
+    id: row.id,
+    name: row.name,
+    tenant: row.tenant,
+    rights: rights.filter((right) => stored.includes(right)),
+    createdAt: toIso(row.created_at),
+    ...(row.expires_at === null ? {} : { expiresAt: toIso(row.expires_at) }),
+    ...(row.used_at === null ? {} : { lastUsedAt: toIso(row.used_at) }),
+    source: row.source,
+  };
+}
+
+function toIso(time: number): string {
+  return new Date(time).toISOString();
+}
