@@ -36,16 +36,17 @@ export const portsSchema = component("Ports", {
   nextCursor: z.null(),
 });
 
-/** `<port>-<sandbox>-<token>`, as a label of a host name or a segment of a path. */
+/** `<port>-<sandbox>-<token>`, as a label of a host name or a segment of a path. Public ports need no token. */
 const labelPattern = new RegExp(
-  `^([1-9]\\d{0,4})-([a-z][a-z0-9]{23})-([a-z0-9]{${limits.portTokenChars}})$`,
+  `^([1-9]\\d{0,4})-([a-z][a-z0-9]{23})(?:-([a-z0-9]{${limits.portTokenChars}}))?$`,
 );
 
+/** `token` is empty in the address of a public port. */
 export type PortAddress = { port: number; sandbox: string; token: string };
 
 export function parsePortLabel(text: string): PortAddress | undefined {
-  const [, port, sandbox, token] = labelPattern.exec(text) ?? [];
-  if (port === undefined || sandbox === undefined || token === undefined) return undefined;
+  const [, port, sandbox, token = ""] = labelPattern.exec(text) ?? [];
+  if (port === undefined || sandbox === undefined) return undefined;
   return Number(port) > portMax ? undefined : { port: Number(port), sandbox, token };
 }
 

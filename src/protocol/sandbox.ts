@@ -52,6 +52,7 @@ export const networkSchema = z
   .meta({ id: "Network" });
 
 export const onIdleSchema = z.enum(["pause", "destroy", "none"]);
+export const onEndSchema = z.enum(["pause", "destroy"]);
 
 export const wakeSchema = z
   .enum(["auto", "never"])
@@ -96,6 +97,16 @@ export const createCallSchema = component("CreateCall", {
   count: wholeNumber(1, limits.createCountMax)
     .optional()
     .describe("Creates that many alike at once, all or none; `others` has all but the first."),
+  endAfterMs: wholeNumber(limits.maxLifetimeMinMs, limits.maxLifetimeMaxMs)
+    .optional()
+    .describe(
+      "Milliseconds from each start until `onEnd` happens, whatever runs; PUT …/end moves the end. None by default.",
+    ),
+  onEnd: onEndSchema.optional().describe("What happens at the end; `destroy` by default."),
+  publicPorts: z
+    .boolean()
+    .optional()
+    .describe("True: everyone reaches each port by its address without a token."),
   waitMs: wholeNumber(0, limits.waitMaxMs)
     .default(0)
     .describe("Milliseconds that this call may wait for `running` or `failed`."),
@@ -110,6 +121,16 @@ export const destroyQuerySchema = z.strictObject({ force: forceSchema });
 export const pauseQuerySchema = z.strictObject({
   force: forceSchema,
   discardFiles: flagSchema.default(false).describe("Pauses even if the files cannot be saved."),
+});
+
+export const endCallSchema = component("EndCall", {
+  afterMs: wholeNumber(0, limits.maxLifetimeMaxMs).describe(
+    "Milliseconds from now until `onEnd` happens; 0: now.",
+  ),
+  onlyLater: z
+    .boolean()
+    .default(false)
+    .describe("Moves the end only if that makes it later; an earlier one stays as it is."),
 });
 
 export const stateNames = [
@@ -166,6 +187,10 @@ export const sandboxSchema = component("Sandbox", {
   checkpointEveryMs: z.int().optional(),
   keepCheckpoints: z.int().optional(),
   settingsVersion: z.int().optional().describe("How often its settings were changed, if ever."),
+  endAfterMs: z.int().optional(),
+  onEnd: onEndSchema.optional(),
+  endsAt: z.iso.datetime().optional().describe("While it runs: when `onEnd` happens."),
+  publicPorts: z.literal(true).optional(),
   wake: wakeSchema,
   scope: scopeSchema.optional(),
   client: clientSchema.optional(),
@@ -190,6 +215,8 @@ export const sandboxSchema = component("Sandbox", {
 });
 
 export type StateName = (typeof stateNames)[number];
+export type OnEnd = z.infer<typeof onEndSchema>;
+export type EndCall = z.infer<typeof endCallSchema>;
 export type OnIdle = z.infer<typeof onIdleSchema>;
 export type Network = z.infer<typeof networkSchema>;
 /** The call before defaults are applied. */

@@ -1,13 +1,14 @@
 /** Handles the routes of terminals. See connect.ts for the WebSocket of a viewer. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentTerminalCall } from "../../../src/protocol/internal/agent.ts";
+import { limits } from "../../../src/protocol/limits.ts";
 import type {
   TerminalEnded,
   TerminalSize,
   Terminals as TerminalsList,
 } from "../../../src/protocol/terminal.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
-import { readJson } from "../server/body.ts";
+import { readBytes, readJson } from "../server/body.ts";
 import { readFence } from "../server/gated-work.ts";
 import { type AgentModule, byMethod, type ModuleRequest } from "../server/module.ts";
 import { connectViewer } from "./connect.ts";
@@ -49,6 +50,7 @@ export class TerminalRoutes implements AgentModule {
         return byMethod(call, { POST: () => this.#open(call), GET: () => this.#list(call) });
       if (part === undefined) return this.#handleOne(call, id);
       if (part === "screen") return byMethod(call, { GET: () => this.#screen(id) });
+      if (part === "input") return byMethod(call, { POST: () => this.#write(call, id) });
       if (part === "connect") return byMethod(call, { GET: () => this.#connect(call, id) });
     }
     throw new BerthError("not_found", `The agent has no route ${call.url.pathname}.`);
@@ -84,6 +86,21 @@ export class TerminalRoutes implements AgentModule {
     const terminal = await this.#registry.find(id);
     terminal.resize(size);
     return Response.json(terminal.record(incarnation));
+  }
+
+  async #write({ request, incarnation }: ModuleRequest, id: string): RouteResult {
+    const bytes = await readBytes(request, limits.terminalInputBytesMax);
+    const terminal = await this.#registry.find(id);
+    if (terminal.writeInput(bytes)) return Response.json(terminal.record(incarnation));
+    const limit = limits.terminalInputBytesMax;
+    throw new BerthError(
+      "too_large",
+      `The program has not read what came before: nothing was typed.`,
+      {
+        hint: "Try again once the program reads.",
+        facts: { bytesMax: limit },
+      },
+    );
   }
 
   async #end(id: string): RouteResult {

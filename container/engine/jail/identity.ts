@@ -5,5 +5,7 @@
 export const jailUser = { name: "berth", uid: 10001, gid: 10001 } as const;
 
 export const jailHome = "/home/berth";
+/** Clients that were written for other sandboxes expect the home of their user here. */
+export const jailHomeOfClients = "/home/user";
 export const jailWorkspace = "/workspace";
 export const jailHostName = "sandbox";

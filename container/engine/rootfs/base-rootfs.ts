@@ -16,14 +16,15 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { jailHome, jailHostName, jailUser } from "../jail/identity.ts";
+import { jailHome, jailHomeOfClients, jailHostName, jailUser } from "../jail/identity.ts";
 import { log, messageOf } from "../log.ts";
 import { isDiskFullError } from "./file-work.ts";
 import { type DataFolders, moveToTrash, temporaryFolder } from "./folders.ts";
 
 const folders = [
   ...["dev", "etc", "home", "mnt", "opt", "proc", "root", "run", "srv", "tmp", "usr", "workspace"],
-  ...["var", "var/cache", "var/lib", "var/log", "var/tmp", jailHome.slice(1)],
+  ...["var", "var/cache", "var/lib", "var/log", "var/tmp"],
+  ...[jailHome, jailHomeOfClients].map((folder) => folder.slice(1)),
 ];
 
 const links = { "var/run": "/run", "var/lock": "/run/lock", "etc/mtab": "/proc/self/mounts" };
@@ -62,7 +63,9 @@ function buildBase(base: string, resolvConf: string): void {
   for (const folder of ["tmp", "var/tmp"]) chmodSync(`${base}/${folder}`, 0o1777);
   chmodSync(`${base}/root`, 0o700);
   chmodSync(base, 0o755);
-  if (process.getuid?.() === 0) chownSync(`${base}${jailHome}`, jailUser.uid, jailUser.gid);
+  for (const folder of process.getuid?.() === 0 ? [jailHome, jailHomeOfClients] : []) {
+    chownSync(`${base}${folder}`, jailUser.uid, jailUser.gid);
+  }
   for (const name of etcNames()) copyPublic(`/etc/${name}`, `${base}/etc/${name}`);
   for (const [name, text] of Object.entries(etcFiles(resolvConf))) {
     writeFileSync(`${base}/etc/${name}`, text);

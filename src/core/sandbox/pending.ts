@@ -36,7 +36,12 @@ export function pendingEffect(record: SandboxRecord, now: number): Effect | unde
 }
 
 export function sandboxDeadline(record: SandboxRecord): Deadline | undefined {
-  return earliest([stateDeadline(record), lifetimeDeadline(record)]);
+  return earliest([stateDeadline(record), endDeadline(record), lifetimeDeadline(record)]);
+}
+
+function endDeadline({ state }: SandboxRecord): Deadline | undefined {
+  if (state.name !== "running" || state.endsAt === undefined) return undefined;
+  return { at: state.endsAt, why: "end of the run" };
 }
 
 function stateDeadline({ spec, state }: SandboxRecord): Deadline | undefined {

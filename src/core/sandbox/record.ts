@@ -2,7 +2,7 @@
 import type { Client, Scope } from "../../protocol/fields/scope.ts";
 import type { Size } from "../../protocol/fields/size.ts";
 import type { Isolation } from "../../protocol/health.ts";
-import type { FailReason, Network, OnIdle } from "../../protocol/sandbox.ts";
+import type { FailReason, Network, OnEnd, OnIdle } from "../../protocol/sandbox.ts";
 
 /** What `create` was called with, and later changes of its settings. */
 export type SandboxSpec = {
@@ -23,6 +23,11 @@ export type SandboxSpec = {
   keepCheckpoints?: number | undefined;
   /** Grows with each change of the settings; undefined: never changed. */
   settingsVersion?: number | undefined;
+  /** From each start to the end of that run. */
+  endAfterMs?: number | undefined;
+  onEnd?: OnEnd | undefined;
+  /** Whether ports are reached without a token. */
+  publicPorts?: boolean | undefined;
   /** Whether a call that needs a container may start it. */
   wake: "auto" | "never";
   /** The repository and branch for which it was created. */
@@ -56,8 +61,17 @@ export type Incarnation = {
 export type SandboxState =
   /** A container is being started. */
   | { name: "starting"; since: number; until: number; lookAt: number; start: Start }
-  /** The agent has responded. `activeAt` is the last activity that was stored; memory may know of later activity. */
-  | { name: "running"; since: number; activeAt: number; life: Incarnation }
+  /**
+   * The agent has responded. `activeAt` is the last activity that was stored; memory may know of later activity. `endsAt`:
+   * when the run ends, whatever it does.
+   */
+  | {
+      name: "running";
+      since: number;
+      activeAt: number;
+      life: Incarnation;
+      endsAt?: number | undefined;
+    }
   /** The container is being stopped, after its files are saved if necessary. */
   | {
       name: "pausing";

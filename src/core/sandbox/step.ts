@@ -25,12 +25,17 @@ export type SandboxEvent =
   | { type: "paused"; incarnation: string }
   /** A start from a checkpoint, which replaces the running container and the present files. */
   | { type: "restore"; start: Start }
+  /** The run ends at this time; `onlyLater`: unless it ends later anyway. */
+  | { type: "set_end"; at: number; onlyLater: boolean }
   /** There was activity at this time. */
   | { type: "active"; at: number }
   | { type: "destroy"; reason: string }
   | { type: "destroyed" }
-  /** `busy`: work is running, somebody is attached or a lease is held, so the sandbox is not idle. */
-  | { type: "deadline"; busy: boolean; save: boolean };
+  /**
+   * `busy`: work is running, somebody is attached or a lease is held, so the sandbox is not idle. `frozen`: its files are
+   * being copied, so the container must not stop now.
+   */
+  | { type: "deadline"; busy: boolean; save: boolean; frozen?: boolean };
 
 /** Without a start the sandbox is created paused, until a call needs it. */
 export function createRecord(
@@ -54,9 +59,7 @@ export function stepSandbox(
   const { state } = record;
   switch (event.type) {
     case "started":
-      return isStartingWith(state, event.startId)
-        ? enterState(record, { name: "running", since: now, activeAt: now, life: event.life })
-        : record;
+      return isStartingWith(state, event.startId) ? runSandbox(record, event.life, now) : record;
     case "start_failed":
       return isStartingWith(state, event.startId) ? failStart(record, event, now) : record;
     case "lost":
@@ -75,13 +78,17 @@ export function stepSandbox(
         : record;
     case "not_saved":
       return isPausingOf(state, event.incarnation) && state.saved === undefined
-        ? enterState(record, { name: "running", since: now, activeAt: now, life: state.life })
+        ? runSandbox(record, state.life, now)
         : record;
     case "paused":
       return isPausingOf(state, event.incarnation) ? completePause(record, state, now) : record;
     case "restore":
       return state.name === "running" || state.name === "paused" || state.name === "failed"
         ? enterState(record, startingState(event.start, now))
+        : record;
+    case "set_end":
+      return state.name === "running" && !(event.onlyLater && (state.endsAt ?? 0) >= event.at)
+        ? enterState(record, { ...state, endsAt: event.at })
         : record;
     case "active":
       return state.name === "running" && event.at > state.activeAt
@@ -107,11 +114,17 @@ function destroyDelayMs(tries: number): number {
   return backOffMs(1_000, tries - 1, 64_000);
 }
 
-type DeadlineFacts = { busy: boolean; save: boolean };
+function runSandbox(record: SandboxRecord, life: Incarnation, now: number): SandboxRecord {
+  const { endAfterMs } = record.spec;
+  const end = endAfterMs === undefined ? {} : { endsAt: now + endAfterMs };
+  return enterState(record, { name: "running", since: now, activeAt: now, life, ...end });
+}
+
+type DeadlineFacts = { busy: boolean; save: boolean; frozen?: boolean };
 
 function applyDeadline(
   record: SandboxRecord,
-  { busy, save }: DeadlineFacts,
+  { busy, save, frozen = false }: DeadlineFacts,
   now: number,
 ): SandboxRecord {
   const { spec, state } = record;
@@ -125,6 +138,9 @@ function applyDeadline(
         ? enterState(record, { ...state, lookAt: now + limits.startProbeMs })
         : record;
     case "running":
+      if (state.endsAt !== undefined && now >= state.endsAt) {
+        return endRun(record, { save, frozen }, now);
+      }
       return now >= state.activeAt + spec.idleTimeoutMs
         ? applyIdleTimeout(record, { busy, save }, now)
         : record;
@@ -147,6 +163,19 @@ function applyDeadline(
     default:
       return record;
   }
+}
+
+/** Unlike an idle timeout it does not ask whether anything runs. */
+function endRun(
+  record: SandboxRecord,
+  { save, frozen }: { save: boolean; frozen: boolean },
+  now: number,
+): SandboxRecord {
+  if (record.spec.onEnd !== "pause") return destroySandbox(record, "ended", now);
+  const { state } = record;
+  if (!frozen || state.name !== "running")
+    return pauseSandbox(record, { reason: "ended", save }, now);
+  return enterState(record, { ...state, endsAt: now + limits.startProbeMs });
 }
 
 function applyIdleTimeout(

@@ -12,8 +12,9 @@ export function viewSandbox(
 ): Sandbox {
   const { spec, state } = record;
   const { cwd, image, size, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } = spec;
-  const { scope, client, madeBy } = spec;
   const { destroyPausedAfterMs, checkpointEveryMs, keepCheckpoints, settingsVersion } = spec;
+  const { scope, client, madeBy, endAfterMs, onEnd, publicPorts } = spec;
+  const endsAt = state.name === "running" ? state.endsAt : undefined;
   return {
     id: spec.id,
     state: state.name,
@@ -37,6 +38,10 @@ export function viewSandbox(
     ...(typeof checkpointEveryMs === "number" ? { checkpointEveryMs } : {}),
     ...(keepCheckpoints === undefined ? {} : { keepCheckpoints }),
     ...(settingsVersion === undefined ? {} : { settingsVersion }),
+    ...(endAfterMs === undefined ? {} : { endAfterMs }),
+    ...(onEnd === undefined ? {} : { onEnd }),
+    ...(endsAt === undefined ? {} : { endsAt: new Date(endsAt).toISOString() }),
+    ...(publicPorts === true ? { publicPorts } : {}),
     ...(scope === undefined ? {} : { scope }),
     ...(client === undefined ? {} : { client }),
     ...(madeBy === undefined ? {} : { madeBy }),

@@ -47,12 +47,20 @@ export function close(actor: SandboxActor, port: number): void {
   actor.commit({}, [{ type: "port", what: "closed", port }], "port closed");
 }
 
-/** Whether a request to the port may start the container. Callers without a valid token learn nothing. */
+/**
+ * Whether a request to the port may start the container. Callers without a valid token learn nothing. An empty token is
+ * enough where the creator made the ports public.
+ */
 export function admitPortRequest(
   actor: SandboxActor,
   port: number,
   token: string,
 ): { wake: boolean } {
+  const spec = actor.existing?.sandbox.spec;
+  if (token === "" && spec?.publicPorts === true) {
+    actor.refuseIfDestroyed();
+    return { wake: spec.wake === "auto" };
+  }
   const row =
     actor.existing === undefined ? undefined : rows(actor).find((row) => row.port === port);
   const given = Buffer.from(hashOf(token), "hex");

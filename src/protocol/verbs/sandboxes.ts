@@ -106,6 +106,18 @@ export const sandboxRows = (schemas: Schemas) =>
       repeatable: true,
       responses: { 200: response(schemas.sandboxSchema, "The idle time starts again at zero.") },
     },
+    setEnd: {
+      method: "PUT",
+      path: `${sandboxPath}/end`,
+      summary: "Move the end of the present run",
+      description:
+        "At its end a run is paused or destroyed (`onEnd`), whatever runs, also while somebody holds the lease.",
+      example: { body: { afterMs: 600_000, onlyLater: true } },
+      right: "lifecycle",
+      body: schemas.endCallSchema,
+      responses: { 200: response(schemas.sandboxSchema, "The end is moved, or it was later.") },
+      errors: ["not_running", "sandbox_destroyed"],
+    },
     exec: {
       method: "POST",
       path: `${sandboxPath}/exec`,

@@ -1,4 +1,5 @@
 /** Rows of the verbs on terminals. The bytes of a terminal go over the WebSocket of `connectTerminal`. */
+import { limits } from "../limits.ts";
 import { response, type Schemas, sandboxPath, startErrors, type VerbRow } from "./row.ts";
 
 const all = `${sandboxPath}/terminals` as const;
@@ -54,6 +55,18 @@ export const terminalRows = (schemas: Schemas) =>
       body: schemas.terminalResizeSchema,
       repeatable: true,
       responses: { 200: response(schemas.terminalSchema, "The terminal with its new size.") },
+    },
+    writeTerminal: {
+      method: "POST",
+      path: `${single}/input`,
+      summary: "Type bytes into a terminal",
+      description: "For callers that do not stay connected; the WebSocket of a writer types too.",
+      right: "terminal",
+      agent: true,
+      body: "bytes",
+      bodyBytesMax: limits.terminalInputBytesMax,
+      responses: { 200: response(schemas.terminalSchema, "The program will read these bytes.") },
+      errors: ["too_large", "unsupported_type", "body_timeout"],
     },
     endTerminal: {
       method: "DELETE",

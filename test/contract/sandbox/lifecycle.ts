@@ -122,6 +122,26 @@ export function lifecycleContract(world: World): void {
       expect((await box.exec({ command: "true" })).exitCode).toBe(0);
     });
 
+    it("[S36] ends a run at an end that can be moved, and each start sets a new one", async () => {
+      const { id, box } = await createSandbox(world, { endAfterMs: 600_000, onEnd: "pause" });
+      const endsAt = (view: { endsAt?: string | undefined }) => Date.parse(view.endsAt ?? "");
+      const first = await box.get();
+      expect(first).toMatchObject({ endAfterMs: 600_000, onEnd: "pause" });
+      expect(endsAt(first) - Date.parse(first.stateSince)).toBe(600_000);
+      const later = await box.setEnd({ afterMs: 3_000_000 });
+      expect(endsAt(later)).toBeGreaterThan(endsAt(first));
+      expect(endsAt(await box.setEnd({ afterMs: 1_000, onlyLater: true }))).toBe(endsAt(later));
+      await box.startProcess({ argv: ["sleep", "60"] });
+      await box.setEnd({ afterMs: 0 });
+      if (world.can.has("ring")) await world.ring(id);
+      await eventually(async () => expect((await box.get()).state).toBe("paused"));
+      expect(await box.get()).toMatchObject({ reason: "ended" });
+      expect(await box.get()).not.toHaveProperty("endsAt");
+      expect((await refusal(box.setEnd({ afterMs: 1_000 }))).code).toBe("not_running");
+      const restarted = await box.start();
+      expect(endsAt(restarted) - Date.parse(restarted.stateSince)).toBe(600_000);
+    });
+
     it("[S14] pauses and continues: another incarnation, the same files and metadata", async () => {
       const { box } = await createSandbox(world, { metadata: { owner: "ci" } });
       const first = await box.get();

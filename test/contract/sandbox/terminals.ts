@@ -36,6 +36,18 @@ export function terminalContract(world: World): void {
       expect(await box.terminal(id)).toMatchObject({ cols: 120, rows: 40 });
     });
 
+    it("[T20] takes bytes that a call types", async () => {
+      const { box } = await createSandbox(world);
+      const { id } = await box.createTerminal({ argv: ["cat"] });
+      const typed = await box.writeTerminal(id, new TextEncoder().encode("hello\n"));
+      expect(typed.id).toBe(id);
+      const screen = async () => (await box.terminalScreen(id)).text;
+      await eventually(async () => expect(await screen()).toContain("hello\nhello"));
+      await box.endTerminal(id);
+      const call = box.writeTerminal(id, new Uint8Array(1));
+      expect((await refusal(call)).code).toBe("not_found");
+    });
+
     it("[Y46] runs a shell by default", async () => {
       const { box } = await createSandbox(world);
       const { id, argv } = await box.createTerminal();

@@ -50,6 +50,9 @@ export class Terminals {
         terminal.end();
         await terminal.finished;
         return call.json({ id, ended: true });
+      case "POST input":
+        terminal.type(await call.request.text());
+        return call.json(terminal.record);
       case "GET screen":
         return call.json(terminal.screen);
       case "GET connect":

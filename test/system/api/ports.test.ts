@@ -180,6 +180,19 @@ describe("servers in a sandbox", () => {
     await once(socket, "close");
   });
 
+  it("[J20] public ports are reached without a token by both forms, other ports are not", async () => {
+    const label = (sandbox: string) => `${port}-${sandbox}`;
+    const urls = (sandbox: string) => [
+      opened.url.replace(/\/\/[^.]+\./, `//${label(sandbox)}.`),
+      opened.pathUrl.replace(/\/p\/.*/, `/p/${label(sandbox)}/`),
+    ];
+    for (const url of urls(id)) expect((await get(url)).status).toBe(404);
+    const other = await server.create({ publicPorts: true });
+    for (const url of urls(other)) expect((await get(url)).status).toBe(502);
+    await serve(server, other);
+    for (const url of urls(other)) expect((await get(url)).status).toBe(200);
+  });
+
   it("[J14] a request does not wake a paused sandbox, and the address survives pause and start", async () => {
     expect((await post(server, id, "pause")).body.state).toBe("paused");
     for (const [, url] of forms) {

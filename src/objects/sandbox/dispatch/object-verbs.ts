@@ -40,6 +40,7 @@ export const objectVerbs = {
     lifecycle.destroy(actor, gated, revoker(caller, force)),
   ),
   touchSandbox: ({ actor }) => lifecycle.touch(actor),
+  setEnd: listed(({ actor }, { body }) => lifecycle.setEnd(actor, body)),
 
   makeCheckpoint: ({ actor }, { body, gated }) => checkpoints.make(actor, body, gated),
   listCheckpoints: ({ actor }) => checkpoints.list(actor),

@@ -148,7 +148,11 @@ export class DirectoryOutbox {
 
 function differs(before: Facts, after: Facts): boolean {
   const [was, is] = [before.sandbox.state, after.sandbox.state];
-  const isOnlyActivity = was.name === "running" && is.name === "running" && was.life === is.life;
+  const isOnlyActivity =
+    was.name === "running" &&
+    is.name === "running" &&
+    was.life === is.life &&
+    was.endsAt === is.endsAt;
   const hasPlanChanged = before.participant?.plan !== after.participant?.plan;
   if (before.sandbox.spec !== after.sandbox.spec) return true;
   return before.metadata !== after.metadata || hasPlanChanged || (was !== is && !isOnlyActivity);

@@ -9,7 +9,12 @@ import { viewSandbox } from "../../../core/sandbox/view.ts";
 import { BerthError } from "../../../protocol/errors.ts";
 import { limits } from "../../../protocol/limits.ts";
 import type { MetadataPatch } from "../../../protocol/metadata.ts";
-import { hostListError, type Network, type Sandbox } from "../../../protocol/sandbox.ts";
+import {
+  type EndCall,
+  hostListError,
+  type Network,
+  type Sandbox,
+} from "../../../protocol/sandbox.ts";
 import type { SandboxActor } from "../actor.ts";
 import { beginExclusive, type GatedCaller, newStart } from "../lease/gated-admission.ts";
 import { createMetadata } from "../metadata.ts";
@@ -26,6 +31,7 @@ export type NewSandbox = { spec: SandboxSpec; metadata: MetadataPatch; start: bo
 export function make(actor: SandboxActor, call: NewSandbox): void {
   if (actor.existing !== undefined) return;
   refuseHosts(actor, call.spec);
+  refusePauseAtEnd(actor, call.spec);
   const metadata = createMetadata(call.metadata);
   const start = call.start ? newStart(actor) : undefined;
   actor.create({
@@ -62,6 +68,26 @@ function refuseHosts(
 ): void {
   const refused = hostListError(network);
   if (refused !== undefined && !host.openRuntime(id, network).filtersHosts) throw refused;
+}
+
+/** Where files end with the container, a run cannot end with a pause. */
+function refusePauseAtEnd({ host }: SandboxActor, { id, network, onEnd }: SandboxSpec): void {
+  if (onEnd !== "pause") return;
+  const { keepsFiles, savesFiles } = host.openRuntime(id, network);
+  if (keepsFiles || savesFiles) return;
+  throw new BerthError("unsupported", "onEnd: the files would be lost with the container.", {
+    hint: "This installation has no snapshots. Leave `onEnd` out, or set it to `destroy`.",
+    facts: { field: "onEnd" },
+  });
+}
+
+/** Moves the end of the run, which each start sets again. */
+export function setEnd(actor: SandboxActor, { afterMs, onlyLater }: EndCall): Sandbox {
+  actor.refuseIfDestroyed();
+  const { state } = actor.facts.sandbox;
+  if (state.name !== "running") throw notRunningError(state.name);
+  actor.stepSandbox({ type: "set_end", at: actor.now() + afterMs, onlyLater });
+  return currentView(actor);
 }
 
 export async function start(actor: SandboxActor): Promise<Sandbox> {

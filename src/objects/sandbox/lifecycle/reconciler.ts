@@ -65,7 +65,8 @@ export class Reconciler {
     if (!actor.freeze.isActive) await actor.link.ensureGreeted();
     const busy = await actor.idleness.isBusy();
     if (actor.existing === undefined) return;
-    actor.stepSandbox({ type: "deadline", busy, save: !actor.container.keepsFiles });
+    const frozen = actor.freeze.isActive;
+    actor.stepSandbox({ type: "deadline", busy, save: !actor.container.keepsFiles, frozen });
     actor.stepLease({ type: "tick" });
     actor.armAlarm();
     this.reconcile();

@@ -244,6 +244,49 @@ describe("the transitions of a sandbox", () => {
     expect(stepSandbox(asleep, startAs(1), 2_000).state.name).toBe("starting");
   });
 
+  it("[S36] ends a run at its end, whatever runs, and each start sets a new end", () => {
+    const ending = { ...created, spec: { ...spec, endAfterMs: 60_000, onEnd: "pause" as const } };
+    const running = having(ending, up);
+    expect(viewSandbox(running, emptyMetadata, newLease).endsAt).toBe(
+      new Date(62_000).toISOString(),
+    );
+    expect(sandboxDeadline(running)).toEqual({ at: 62_000, why: "end of the run" });
+    const busy = { type: "deadline", busy: true, save: false } as const;
+    expect(stepSandbox(running, busy, 61_999)).toBe(running);
+    expect(stepSandbox(running, busy, 62_000).state).toMatchObject({
+      name: "pausing",
+      reason: "ended",
+    });
+    const restarted = having(stepSandbox(running, busy, 62_000), paused, startAs(2), {
+      ...up,
+      startId: "start2",
+    });
+    expect(restarted.state).toMatchObject({ name: "running", endsAt: 4_000 + 60_000 });
+    const destroying = { ...running, spec: { ...spec, endAfterMs: 60_000 } };
+    expect(stepSandbox(destroying, busy, 62_000).state).toMatchObject({
+      name: "destroying",
+      reason: "ended",
+    });
+  });
+
+  it("[S36] moves the end in both directions, or only later, and not while its files are copied", () => {
+    const running = having({ ...created, spec: { ...spec, onEnd: "pause" as const } }, up);
+    const set = (endsAt: number, onlyLater = false) =>
+      stepSandbox(running, { type: "set_end", at: endsAt, onlyLater }, 3_000);
+    expect(running.state).not.toHaveProperty("endsAt");
+    expect(set(9_000, true).state).toMatchObject({ endsAt: 9_000 });
+    const early = set(9_000);
+    const move = (endsAt: number, onlyLater: boolean) =>
+      stepSandbox(early, { type: "set_end", at: endsAt, onlyLater }, 4_000);
+    expect(move(8_000, true)).toBe(early);
+    expect(move(8_000, false).state).toMatchObject({ endsAt: 8_000 });
+    expect(stepSandbox(early, { ...tick, frozen: true }, 9_000).state).toMatchObject({
+      name: "running",
+      endsAt: 9_000 + limits.startProbeMs,
+    });
+    expect(having(created, { type: "set_end", at: 1, onlyLater: false })).toBe(created);
+  });
+
   it("[S16] does what `onIdle` says when it is idle, and only then", () => {
     const idleAt = (record: SandboxRecord) => sandboxDeadline(record)?.at ?? 0;
     const running = having(created, up);
