@@ -38,8 +38,12 @@ export async function writeTypes(folder) {
     const known = text.replace(schemaType, (_, side, schema) =>
       withFieldComments(own?.get(`${side}$${schema}`) ?? "", schemas[schema], side),
     );
-    writeFileSync(path, withJsExtensions(withoutSchemas(known)));
+    writeFileSync(
+      path,
+      withJsExtensions(withoutUnusedImports(withoutInternals(withoutSchemas(known)))),
+    );
   }
+  addPlatform(folder);
   const methods = types.get(derived.path)?.get(`derived$${derived.name}`) ?? "";
   const text = `export type ${derived.name} = ${await withSummaries(methods)};\n`;
   writeFileSync(join(folder, derived.path), withJsExtensions(text));
@@ -177,6 +181,67 @@ function compileTypes(folder, count) {
 function withoutSchemas(text) {
   const statements = text.split(/^(?=(?:\/\*\*|export |import |declare |type |interface ))/m);
   return statements.filter((statement) => !schemaStatement.test(statement)).join("");
+}
+
+/**
+ * Users do not call constructors that are marked as internal.
+ * @param {string} text
+ */
+function withoutInternals(text) {
+  return text.replace(/\/\*\* @internal \*\/\s*constructor\([^;]*\);/g, "private constructor();");
+}
+
+/**
+ * An import that is left over would keep its module in the package.
+ * @param {string} text
+ */
+function withoutUnusedImports(text) {
+  return text.replace(
+    /^import (?:type )?\{([^}]*)\} from "[^"]*";\n/gm,
+    (statement, list, position) => {
+      const others = text.slice(0, position) + text.slice(position + statement.length);
+      /** @param {string} item */
+      const isUsed = (item) => {
+        const name = item.trim().split(" ").at(-1) ?? "";
+        return new RegExp(`\\b${name}\\b`).test(withoutComments(others));
+      };
+      const used = list.split(",").filter(isUsed);
+      return used.length === 0 ? "" : statement.replace(`{${list}}`, `{${used.join(",")}}`);
+    },
+  );
+}
+
+/** @param {string} text */
+function withoutComments(text) {
+  return text.replace(/\/\*[\s\S]*?\*\//g, "");
+}
+
+const platformTypes = [
+  "AbortSignal",
+  "AsyncDisposable",
+  "Blob",
+  "BodyInit",
+  "RequestInit",
+  "Response",
+];
+
+/**
+ * Takes the types of the platform from platform.d.ts, which does without the DOM and without any package.
+ * @param {string} folder
+ */
+function addPlatform(folder) {
+  const platform = join(folder, "client/platform.d.ts");
+  for (const [path, text] of declarationsBelow(folder)) {
+    const code = withoutComments(text);
+    const used = platformTypes.filter((name) => new RegExp(`\\b${name}\\b`).test(code));
+    if (path === platform || used.length === 0) continue;
+    const from = relative(dirname(path), platform).replace(".d.ts", ".js");
+    const module = from.startsWith(".") ? from : `./${from}`;
+    writeFileSync(path, `import type { ${used.join(", ")} } from "${module}";\n${text}`);
+  }
+  // `Symbol.asyncDispose` is in no library before esnext.
+  const index = join(folder, "client/index.d.ts");
+  writeFileSync(index, `/// <reference lib="esnext.disposable" />\n${readFileSync(index, "utf8")}`);
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Finds the process that a command is about, without waking the sandbox. */
-import type { SandboxHandle } from "../client/index.ts";
+import type { Sandbox as SandboxHandle } from "../client/index.ts";
 import { handleMessage, handlePattern, isGenerated } from "../protocol/fields/handle.ts";
 import type { Process } from "../protocol/process.ts";
 import { Failure } from "./failure.ts";
@@ -7,11 +7,11 @@ import { processesHint } from "./hints.ts";
 
 export async function findProcess(sandbox: SandboxHandle, which?: string): Promise<Process> {
   if (which === undefined) {
-    const [newest] = (await sandbox.processes()).processes;
+    const [newest] = await sandbox.processes.list();
     return newest ?? noProcess("a process");
   }
-  if (isGenerated(checkProcessName(which))) return await sandbox.process(which);
-  const { processes } = await sandbox.processes({ name: which });
+  if (isGenerated(checkProcessName(which))) return await sandbox.process(which).get();
+  const processes = await sandbox.processes.list({ name: which });
   // A process that failed to start is newer than the one it should have replaced.
   const running = processes.find(({ state }) => state === "running");
   return running ?? processes[0] ?? noProcess(`a process \`${which}\``);

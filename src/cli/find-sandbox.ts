@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import type { Berth, SandboxHandle } from "../client/index.ts";
+import type { Berth, Sandbox as SandboxHandle } from "../client/index.ts";
 import { asBerthError } from "../protocol/errors.ts";
 import { clientSchema, type OnExisting, type Scope } from "../protocol/fields/scope.ts";
 import type { CreateInput, Sandbox } from "../protocol/sandbox.ts";
@@ -149,7 +149,7 @@ async function findOrCreate(
   try {
     const options = { scope, onExisting, waitMs: ready ? createWaitMs : 0 };
     const call = { ...createInput(checkout, config), ...options };
-    return await berth.create(call, force ? { force } : {});
+    return (await berth.create(call, force ? { force } : {})).info;
   } catch (thrown) {
     const known = asBerthError(thrown);
     if (known?.code === "lease_held") {
@@ -170,8 +170,7 @@ async function findOrCreate(
 
 async function findExisting(berth: Berth, scope: Required<Scope>): Promise<Sandbox | undefined> {
   const { repo, branch, config } = scope;
-  const query = { "scope.repo": repo, "scope.branch": branch, "scope.config": config };
-  const { sandboxes, tenantId } = await listWithTenant(berth, query);
+  const { sandboxes, tenantId } = await listWithTenant(berth, { scope: { repo, branch, config } });
   const row = sandboxes.find(({ current }) => current);
   if (row === undefined) return undefined;
   const { stateAsOf: _asOf, current: _current, ...view } = row;

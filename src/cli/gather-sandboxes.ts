@@ -2,8 +2,7 @@
  * Joins what the server lists with the sandboxes recorded locally; those that are not listed are looked up singly.
  * Only the tenant that made a sandbox can tell that it has ended: for any other it does not exist either.
  */
-import type { Berth } from "../client/index.ts";
-import type { ListedSandbox, SandboxesInput } from "../protocol/directory.ts";
+import type { Berth, ListedSandbox, ListOptions } from "../client/index.ts";
 import { asBerthError } from "../protocol/errors.ts";
 import { listWithTenant, mapConcurrently } from "./list-all.ts";
 import {
@@ -73,9 +72,15 @@ export async function gatherSandboxes(
   return { rows, foreign };
 }
 
-function toQuery({ metadata, repo, branch, state, mine }: ListFilter): SandboxesInput {
-  const scope = { "scope.repo": repo, "scope.branch": branch };
-  return { ...scope, metadata, state, mine: mine ? "1" : undefined };
+function toQuery({ metadata, repo, branch, state, mine }: ListFilter): ListOptions {
+  return { scope: { repo, branch }, metadata: toValues(metadata), state, mine };
+}
+
+/** From `key=value`; a value may contain further `=`. */
+function toValues(pairs: string[]): Record<string, string> {
+  return Object.fromEntries(
+    pairs.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]),
+  );
 }
 
 type Unlisted = {

@@ -1,22 +1,21 @@
 /** Reads a whole list page by page, and runs work for many items with limited concurrency. */
-import type { Berth } from "../client/index.ts";
-import type { ListedSandbox, SandboxesInput } from "../protocol/directory.ts";
+import type { Berth, ListedSandbox, ListOptions } from "../client/index.ts";
 
 const pageMax = 1000;
 const concurrencyMax = 16;
 
-export async function listAll(berth: Berth, query: SandboxesInput): Promise<ListedSandbox[]> {
+export async function listAll(berth: Berth, query: ListOptions): Promise<ListedSandbox[]> {
   return (await listWithTenant(berth, query)).sandboxes;
 }
 
 /** `tenantId`: whose they are; undefined if the server is too old to say. */
 export async function listWithTenant(
   berth: Berth,
-  query: SandboxesInput,
+  query: ListOptions,
 ): Promise<{ sandboxes: ListedSandbox[]; tenantId: string | undefined }> {
   const list = (position: PagePosition) => berth.list({ ...query, ...position, limit: pageMax });
   const pages = await readPages(list);
-  return { sandboxes: pages.flatMap(({ sandboxes }) => sandboxes), tenantId: pages[0]?.tenantId };
+  return { sandboxes: pages.flat(), tenantId: pages[0]?.tenantId };
 }
 
 type PagePosition = { cursor?: string };

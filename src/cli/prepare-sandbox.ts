@@ -83,7 +83,7 @@ export async function runSetup(
   if (view.metadata[setupKey] !== "pending" || commands.length === 0) return;
   const signal = context.interrupts.requested;
   await using lease = await acquireLease(context, sandbox, waitMs);
-  const { metadata } = await sandbox.metadata();
+  const { metadata } = await sandbox.metadata.get();
   if (metadata[setupKey] !== "pending") return;
   const progress = (text: string) => context.progress.show(text);
   await syncUp(sandbox, checkout.folder, { lease: lease.token, progress, signal });
@@ -107,5 +107,5 @@ export async function runSetup(
       });
     }
   }
-  await sandbox.patchMetadata({ [setupKey]: null });
+  await sandbox.metadata.patch({ [setupKey]: null });
 }

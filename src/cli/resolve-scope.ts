@@ -36,7 +36,7 @@ async function resolveDetachedScope(
   { root, commit }: Checkout,
   scope: Required<Scope>,
 ): Promise<Required<Scope>> {
-  const all = await listAll(berth, { "scope.repo": scope.repo });
+  const all = await listAll(berth, { scope: { repo: scope.repo } });
   const candidates = all
     .filter(({ current, scope: other }) => current && other?.config === scope.config)
     .flatMap(({ scope: other }) => {
@@ -58,7 +58,7 @@ async function resolveOnlyConfig(
   output: Output,
   scope: Required<Scope>,
 ): Promise<Required<Scope>> {
-  const query = { "scope.repo": scope.repo, "scope.branch": scope.branch };
+  const query = { scope: { repo: scope.repo, branch: scope.branch } };
   const current = (await listAll(berth, query)).filter((item) => item.current);
   const configs = current.map((item) => item.scope?.config ?? "");
   if (configs.length === 0 || configs.includes(scope.config)) return scope;

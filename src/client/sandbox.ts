@@ -1,204 +1,197 @@
-/**
- * Makes the handle of one sandbox from its API methods and those that stay connected, and adds `waitUntilRunning`.
- */
-import { BerthError } from "../protocol/error-codes.ts";
-import type { Cloned, CloneInput } from "../protocol/file.ts";
-import type { Sandbox } from "../protocol/sandbox.ts";
-import { cancellable } from "./http/cancellable.ts";
-import type { Clock } from "./http/http-client.ts";
-import type { CallOptions, HttpClient } from "./http/request.ts";
-import { type HeldLease, type HoldOptions, holdLease } from "./lease/lease.ts";
+/** The handle of one sandbox. What belongs to files, processes and so on is in sandbox/. */
+import type { IdempotentOptions } from "../protocol/api.ts";
+import type { ExecResult } from "../protocol/exec.ts";
+import type { CreateInput, Sandbox as SandboxInfo } from "../protocol/sandbox.ts";
+import { berthCalls } from "./calls.ts";
+import type { CallOptions } from "./http/request.ts";
+import { Checkpoints } from "./sandbox/checkpoints.ts";
+import { type ExecInput, type ExecOptions, runCommand } from "./sandbox/exec.ts";
+import { Files } from "./sandbox/files.ts";
+import { type ForkOptions, forkSandbox } from "./sandbox/fork.ts";
+import { Git } from "./sandbox/git.ts";
+import { Lease } from "./sandbox/lease.ts";
+import { Metadata } from "./sandbox/metadata.ts";
+import { Ports } from "./sandbox/ports.ts";
+import { Process, Processes } from "./sandbox/processes.ts";
+import { Session, Sessions } from "./sandbox/sessions.ts";
+import { Terminal, Terminals } from "./sandbox/terminals.ts";
+import { Tokens } from "./sandbox/tokens.ts";
+import { type WaitOptions, waitUntilRunning } from "./sandbox/wait.ts";
 import { type FollowEventsOptions, followEvents, type SandboxEvent } from "./streams/events.ts";
-import {
-  type CloneOptions,
-  clone,
-  type FileEvent,
-  followFiles,
-  type WatchOptions,
-} from "./streams/files.ts";
-import { type FollowOptions, followLogs, type LogEvent } from "./streams/logs.ts";
-import { platformSocket, type SandboxTarget } from "./terminal/sockets.ts";
-import { type AttachOptions, LiveTerminal } from "./terminal/terminal.ts";
-import { type SandboxCalls, sandboxMethods } from "./verbs.ts";
+import type { Connection, Target } from "./target.ts";
+import { platformSocket } from "./terminal/sockets.ts";
+
+/** Options of `sandbox.stop`. */
+export type StopOptions = CallOptions &
+  Omit<IdempotentOptions, "idempotencyKey"> & {
+    /** Even if somebody else holds the lease. Default: false. */
+    force?: boolean | undefined;
+    /** Even if the files cannot be saved. Default: false. */
+    discardFiles?: boolean | undefined;
+  };
 
 /**
- * The methods of a sandbox that stay connected until they are done. All but `clone` reconnect by themselves after a lost
- * connection.
- */
-export interface LiveVerbs {
-  /**
-   * Waits for the lease, and keeps it until it is released or lost. Throws `lease_wait_timeout` if it is not granted
-   * within `waitMs`.
-   *
-   * @example
-   * ```ts
-   * await using lease = await sandbox.hold({ holder: "deploy", waitMs: 60_000 });
-   * await sandbox.exec({ command: "make" }, { lease: lease.token, signal: lease.signal });
-   * ```
-   */
-  hold(options?: HoldOptions): Promise<HeldLease>;
-  /**
-   * The output of a process, from its start or from a cursor, until it exits. Reconnects without loss.
-   *
-   * @example
-   * ```ts
-   * const { id } = await sandbox.startProcess({ command: "npm test" });
-   * for await (const event of sandbox.followLogs(id)) {
-   *   if (event.type === "output") process.stdout.write(event.bytes);
-   * }
-   * ```
-   */
-  followLogs(process: string, options?: FollowOptions): AsyncIterable<LogEvent>;
-  /**
-   * The events of the sandbox, each once and in order, until it is destroyed. After a lost connection it continues with
-   * the next event; a `gap` says that some are no longer stored.
-   *
-   * @example
-   * ```ts
-   * for await (const next of sandbox.followEvents({ after: lastSeq })) {
-   *   if (next.type === "event") console.log(next.seq, next.event);
-   * }
-   * ```
-   */
-  followEvents(options?: FollowEventsOptions): AsyncIterable<SandboxEvent>;
-  /**
-   * The changes below a folder, until the folder is removed. After a lost connection a `missed` event says that changes
-   * may be missing: list the folder again.
-   */
-  followFiles(options?: WatchOptions): AsyncIterable<FileEvent>;
-  /** Clones a repository into the sandbox, and resolves when it is complete. `progress` is called as it proceeds. */
-  clone(call: CloneInput, options?: CloneOptions): Promise<Cloned>;
-  /**
-   * Attaches to an existing terminal: iterate over the result for its output, and call `write` for input. After a lost
-   * connection it continues where it was, or with the current screen.
-   *
-   * @example
-   * ```ts
-   * const { id } = await sandbox.createTerminal();
-   * await using terminal = await sandbox.attachTerminal(id);
-   * terminal.write(new TextEncoder().encode("ls\n"));
-   * ```
-   */
-  attachTerminal(terminal: string, options?: AttachOptions): Promise<LiveTerminal>;
-}
-
-/**
- * One sandbox. `berth.sandbox(id)` returns it without a request; its methods throw `not_found` if there is no such
- * sandbox. The last argument of each API method also takes `signal` and `answerWithinMs`.
+ * One sandbox. `berth.create`, `berth.get` and `berth.sandbox` return it. The options of each method also take `signal`
+ * and `answerWithinMs`.
  *
  * @example
  * ```ts
- * const sandbox = berth.sandbox(id);
- * await sandbox.waitUntilRunning();
- * const { exitCode, stdout } = await sandbox.exec({ command: "npm test" }, { signal });
+ * const sandbox = await berth.create();
+ * await sandbox.files.write("hello.txt", "hello");
+ * const { exitCode, stdout } = await sandbox.exec("cat hello.txt");
+ * await sandbox.delete();
  * ```
  */
-export interface SandboxHandle extends SandboxCalls, LiveVerbs {
-  /** The id that the handle was made with. */
+export class Sandbox {
+  /** The id, for `berth.get` in another program. */
   readonly id: string;
+  /** Files and folders. */
+  readonly files: Files;
+  /** Repositories. */
+  readonly git: Git;
+  /** Long work with a log. */
+  readonly processes: Processes;
+  /** Shells that remember folder, variables and functions between commands. */
+  readonly sessions: Sessions;
+  /** Pseudo-terminals. */
+  readonly terminals: Terminals;
+  /** Addresses of servers in the sandbox. */
+  readonly ports: Ports;
+  /** Saved file trees. */
+  readonly checkpoints: Checkpoints;
+  /** The exclusive right to change the sandbox. */
+  readonly lease: Lease;
+  /** Your own keys and values. */
+  readonly metadata: Metadata;
+  /** Tokens for others, valid for this sandbox only. */
+  readonly tokens: Tokens;
+  readonly #connection: Connection;
+  readonly #target: Target;
+  #info: SandboxInfo | undefined;
+
+  /** @internal */
+  constructor(connection: Connection, id: string, info?: SandboxInfo) {
+    const { client, url, clock } = connection;
+    const WebSocket = connection.WebSocket ?? platformSocket();
+    const calls = berthCalls(client).sandbox(id);
+    const target: Target = { url, id, sandbox: calls, WebSocket, clock };
+    this.id = id;
+    this.#connection = connection;
+    this.#target = target;
+    this.#info = info;
+    this.files = new Files(calls);
+    this.git = new Git(calls);
+    this.processes = new Processes(calls);
+    this.sessions = new Sessions(calls);
+    this.terminals = new Terminals(target);
+    this.ports = new Ports(calls);
+    this.checkpoints = new Checkpoints(calls);
+    this.lease = new Lease(target);
+    this.metadata = new Metadata(calls);
+    this.tokens = new Tokens(calls);
+  }
+
+  /** What Berth said last about the sandbox; undefined before the first answer. `get` asks again. */
+  get info(): SandboxInfo | undefined {
+    return this.#info;
+  }
+
+  /**
+   * Runs one command to its end and returns its output. A string is run by a shell; `{ argv }` is a program and its
+   * arguments. With `onStdout` or `onStderr` the output arrives while the command runs. A `signal` that aborts ends the
+   * command. An exit code other than 0 is no error.
+   *
+   * @example
+   * ```ts
+   * const { exitCode, stdout } = await sandbox.exec("npm test", { timeoutMs: 120_000 });
+   * await sandbox.exec({ argv: ["make", "all"] }, { onStdout: (text) => console.log(text) });
+   * ```
+   */
+  exec(command: string | ExecInput, options: ExecOptions = {}): Promise<ExecResult> {
+    return runCommand(this.#target.sandbox, command, options);
+  }
+
+  /** Asks for the state and the other facts. Never starts a container. */
+  async get(options: CallOptions = {}): Promise<SandboxInfo> {
+    return this.#keep(await this.#target.sandbox.get(options));
+  }
+
+  /** Starts the container of a sandbox that is paused or has failed. `waitUntilRunning` waits for it. */
+  async start(options: CallOptions = {}): Promise<SandboxInfo> {
+    return this.#keep(await this.#target.sandbox.start(options));
+  }
+
+  /** Stops the container: its files stay, its processes end, and its state becomes `paused`. */
+  async stop(options: StopOptions = {}): Promise<SandboxInfo> {
+    return this.#keep(await this.#target.sandbox.pause(options as object));
+  }
+
+  /** Destroys the sandbox and its files. */
+  async delete(options: Omit<StopOptions, "discardFiles"> = {}): Promise<SandboxInfo> {
+    return this.#keep(await this.#target.sandbox.destroy(options as object));
+  }
+
+  /** Resets the idle timer. */
+  async touch(options: CallOptions = {}): Promise<SandboxInfo> {
+    return this.#keep(await this.#target.sandbox.touch(options));
+  }
+
   /**
    * Starts the sandbox if it is paused or has failed in a way that allows a restart, and waits until it runs. Throws
-   * `start_failed`, `sandbox_destroyed`, or `unavailable` after the timeout.
-   *
-   * @example
-   * ```ts
-   * await sandbox.waitUntilRunning({ timeoutMs: 30_000, progress: ({ state }) => console.log(state) });
-   * ```
+   * `start_failed`, `sandbox_destroyed`, or `unavailable` after the timeout. Other calls need not wait for it.
    */
-  waitUntilRunning(options?: WaitOptions): Promise<Sandbox>;
-  /**
-   * A handle of the same sandbox whose calls all have these options.
-   *
-   * @example
-   * ```ts
-   * const quick = sandbox.with({ answerWithinMs: 2_000 });
-   * const { state } = await quick.get();
-   * ```
-   */
-  with(options: CallOptions): SandboxHandle;
-}
-
-/** Options of `sandbox.waitUntilRunning`. */
-export type WaitOptions = {
-  /** Stops waiting. The sandbox continues to start. */
-  signal?: AbortSignal;
-  /** How long to wait, in ms. Default: two minutes. */
-  timeoutMs?: number;
-  /** Called with the state at each poll. */
-  progress?: (sandbox: Sandbox) => void;
-};
-
-/** How WebSockets are opened. */
-export type Sockets = Pick<SandboxTarget, "url" | "WebSocket">;
-
-const waitTimeoutMs = 120_000;
-const pollIntervalMs = 250;
-
-export function sandboxHandle(
-  client: HttpClient,
-  sockets: Sockets,
-  id: string,
-  clock: Clock,
-): SandboxHandle {
-  const verbs = cancellable(client, (over) => sandboxMethods(over, id));
-  const WebSocket = sockets.WebSocket ?? platformSocket();
-  const target: SandboxTarget = { url: sockets.url, id, sandbox: verbs, WebSocket };
-  return {
-    ...verbs,
-    id,
-    hold: (options) => holdLease(target, options),
-    followLogs: (process, options) => followLogs(verbs, process, options),
-    followEvents: (options) => followEvents<SandboxEvent>(verbs, options),
-    followFiles: (options) => followFiles(verbs, options),
-    clone: (call, options) => clone(verbs, call, options),
-    attachTerminal: (terminal, options) => LiveTerminal.attach(target, terminal, options),
-    waitUntilRunning: (options = {}) => waitUntilRunning(verbs, clock, options),
-    with: (options) => sandboxHandle(client.with(options), sockets, id, clock),
-  };
-}
-
-async function waitUntilRunning(
-  verbs: SandboxCalls,
-  clock: Clock,
-  { signal, timeoutMs = waitTimeoutMs, progress }: WaitOptions,
-): Promise<Sandbox> {
-  const until = clock.now() + timeoutMs;
-  for (let isStarted = false; ; ) {
-    // A server that does not answer ends the wait too.
-    const options: CallOptions = { signal, answerWithinMs: Math.max(1, until - clock.now()) };
-    const sandbox = await verbs.get(options);
-    progress?.(sandbox);
-    if (sandbox.state === "running") return sandbox;
-    if (sandbox.state === "destroying" || sandbox.state === "destroyed") {
-      throw destroyedError(sandbox);
-    }
-    if (sandbox.state === "failed" && (isStarted || sandbox.restartable !== true)) {
-      throw startError(sandbox);
-    }
-    if (sandbox.state === "failed" || sandbox.state === "paused") {
-      await verbs.start(options);
-      isStarted = true;
-    }
-    if (clock.now() >= until) throw timeoutError(sandbox, timeoutMs);
-    await clock.sleep(Math.min(pollIntervalMs, until - clock.now()), signal);
+  async waitUntilRunning(options: WaitOptions = {}): Promise<SandboxInfo> {
+    return this.#keep(await waitUntilRunning(this.#target, options));
   }
-}
 
-function destroyedError({ id, state, reason }: Sandbox): BerthError {
-  return new BerthError("sandbox_destroyed", `Sandbox ${id} is ${state}.`, {
-    facts: { state, ...(reason === undefined ? {} : { reason }) },
-  });
-}
+  /**
+   * Makes `count` new sandboxes with the files and settings of this one as they are now, and waits until they run.
+   * Either all are made or none.
+   *
+   * @example
+   * ```ts
+   * const [left, right] = await sandbox.fork(2);
+   * ```
+   */
+  async fork(count = 1, options: ForkOptions = {}): Promise<Sandbox[]> {
+    const { client } = this.#connection;
+    const create = (input: CreateInput, over: CallOptions) =>
+      berthCalls(client).create(input, over);
+    const open = (info: SandboxInfo) => new Sandbox(this.#connection, info.id, info);
+    return await forkSandbox({ source: this, create, open }, count, options);
+  }
 
-function startError({ id, reason }: Sandbox): BerthError {
-  return new BerthError("start_failed", `Sandbox ${id} did not start: ${reason ?? "failed"}.`, {
-    facts: reason === undefined ? {} : { reason },
-  });
-}
+  /**
+   * The events of the sandbox, each once and in order, until it is destroyed. After a lost connection it continues with
+   * the next event; a `gap` says that some are no longer stored.
+   */
+  events(options: FollowEventsOptions = {}): AsyncIterable<SandboxEvent> {
+    return followEvents<SandboxEvent>(this.#target.sandbox, options);
+  }
 
-function timeoutError({ id, state }: Sandbox, timeoutMs: number): BerthError {
-  return new BerthError("unavailable", `Sandbox ${id} is ${state} after ${timeoutMs} ms.`, {
-    facts: { state },
-    hint: "Wait longer, or read its events with `events()`.",
-  });
+  /** A handle of the process with this id. Sends no request. */
+  process(id: string): Process {
+    return new Process(this.#target.sandbox, id);
+  }
+
+  /** A handle of the session with this id. Sends no request. */
+  session(id: string): Session {
+    return new Session(this.#target.sandbox, id);
+  }
+
+  /** A handle of the terminal with this id. Sends no request. */
+  terminal(id: string): Terminal {
+    return new Terminal(this.#target, id);
+  }
+
+  /** A handle of the same sandbox whose calls all have these options: `sandbox.with({ signal })`. */
+  with(options: CallOptions): Sandbox {
+    const { client, ...connection } = this.#connection;
+    return new Sandbox({ ...connection, client: client.with(options) }, this.id, this.#info);
+  }
+
+  #keep(info: SandboxInfo): SandboxInfo {
+    this.#info = info;
+    return info;
+  }
 }

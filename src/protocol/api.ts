@@ -26,7 +26,7 @@ import type { GateOptions } from "./verbs/options.ts";
 export type { GateOptions, IdempotentOptions } from "./verbs/options.ts";
 
 /** Relative paths are resolved against the working folder of this session. */
-type InSession = { session?: string };
+type InSession = { session?: string | undefined };
 
 /**
  * The bytes of an upload. A stream declares its length: if it ends earlier, nothing is written; bytes beyond the length
@@ -143,13 +143,13 @@ export interface BerthApi {
 
 type RunOptions = {
   /** A repeated call with the same key returns the same run. */
-  idempotencyKey?: string;
+  idempotencyKey?: string | undefined;
 };
 
 /** What becomes of the sandboxes (`keep` by default); `force` destroys them even if their lease is held. */
-export type PlanEnd = { sandboxes?: "keep" | "destroy"; force?: boolean };
+export type PlanEnd = { sandboxes?: "keep" | "destroy" | undefined; force?: boolean | undefined };
 /** What becomes of the sandbox (`keep` by default); `force` destroys it even if its lease is held. */
-export type MemberEnd = { sandbox?: "keep" | "destroy"; force?: boolean };
+export type MemberEnd = { sandbox?: "keep" | "destroy" | undefined; force?: boolean | undefined };
 
 /** The methods of one plan: several sandboxes that are committed or rolled back together. */
 export interface PlanApi {

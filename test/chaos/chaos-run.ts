@@ -4,6 +4,7 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { connect } from "../../src/client/index.ts";
+import { type ConnectedCalls, connectCalls } from "../berth-calls.ts";
 import { Random } from "../sim/random.ts";
 import { type Findings, findingsOf } from "./checks.ts";
 import { runClients } from "./clients.ts";
@@ -40,7 +41,8 @@ export async function runChaos(
   const target = await ServerUnderTest.open();
   try {
     const history = new History();
-    const berth = connect({ url: target.relay.url, key: target.key });
+    const connection = { url: target.relay.url, key: target.key };
+    const [berth, sdk] = [connectCalls(connection), connect(connection)];
     const sandboxIds: string[] = [];
     for (let n = 0; n < sandboxCount; n += 1) {
       const calledMs = history.now();
@@ -55,7 +57,7 @@ export async function runChaos(
     const progress = setInterval(() => onProgress(history), progressEveryMs);
     const harnessOf = (name: string, n: number) =>
       new Harness({
-        ...{ name, berth, history, sandboxIds, random: new Random(seed * 1009 + n) },
+        ...{ name, berth, sdk, history, sandboxIds, random: new Random(seed * 1009 + n) },
         isOver: () => over.signal.aborted,
       });
     const clients = runClients(harnessOf);
@@ -102,7 +104,7 @@ function isIncomplete({ faults, calls }: History): boolean {
 
 async function readFinalState(
   target: ServerUnderTest,
-  berth: ReturnType<typeof connect>,
+  berth: ConnectedCalls,
   history: History,
   sandboxIds: readonly string[],
 ): Promise<FinalState> {

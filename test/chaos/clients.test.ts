@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Berth } from "../../src/client/index.ts";
+import type { ConnectedCalls } from "../berth-calls.ts";
 import { Random } from "../sim/random.ts";
 import { bursts, execs } from "./clients/execs.ts";
 import { idempotentExecs } from "./clients/idempotency.ts";
@@ -26,11 +26,12 @@ async function commandsOf(make: ClientMaker): Promise<string[]> {
     releaseLease: async () => {},
     breakLease: async () => {},
   };
-  const berth = { with: () => ({ sandbox: () => sandbox }) } as unknown as Berth;
+  const berth = { with: () => ({ sandbox: () => sandbox }) } as unknown as ConnectedCalls;
   const harness = new Harness({
     ...{
       name: "one",
       berth,
+      sdk: undefined as never,
       history: new History(),
       random: new Random(1),
       sandboxIds: ["sandbox-a"],

@@ -2,7 +2,9 @@
  * What one client of a run works with: its random numbers, the shared sandboxes, and calls that are recorded with
  * their outcome.
  */
-import { type Berth, BerthError, type SandboxHandle } from "../../src/client/index.ts";
+import { type Berth, BerthError } from "../../src/client/index.ts";
+import type { SandboxCalls } from "../../src/client/verbs.ts";
+import type { ConnectedCalls } from "../berth-calls.ts";
 import type { Random } from "../sim/random.ts";
 import type { Call, History, Outcome, Read, Run } from "./history.ts";
 
@@ -27,7 +29,9 @@ const stuckCodes = new Set(["start_failed", "not_running"]);
 
 export class Harness {
   readonly name: string;
-  readonly berth: Berth;
+  readonly berth: ConnectedCalls;
+  /** The same server as users of the SDK have it, for what stays connected. */
+  readonly sdk: Berth;
   readonly history: History;
   readonly random: Random;
   /** Shared by the clients. */
@@ -35,10 +39,14 @@ export class Harness {
   readonly isOver: () => boolean;
 
   constructor(
-    options: Pick<Harness, "name" | "berth" | "history" | "random" | "sandboxIds" | "isOver">,
+    options: Pick<
+      Harness,
+      "name" | "berth" | "sdk" | "history" | "random" | "sandboxIds" | "isOver"
+    >,
   ) {
     this.name = options.name;
     this.berth = options.berth;
+    this.sdk = options.sdk;
     this.history = options.history;
     this.random = options.random;
     this.sandboxIds = options.sandboxIds;
@@ -69,7 +77,7 @@ export class Harness {
   async callSandbox<Content>(
     verb: string,
     id: string,
-    send: (sandbox: SandboxHandle) => Promise<Content>,
+    send: (sandbox: SandboxCalls) => Promise<Content>,
   ): Promise<CallResult<Content>> {
     const result = await this.call(verb, id, (berth) => send(berth.sandbox(id)));
     if (result.outcome === "refused" && stuckCodes.has(result.code)) {
@@ -81,7 +89,7 @@ export class Harness {
   async call<Content>(
     verb: string,
     sandboxId: string,
-    send: (berth: Berth) => Promise<Content>,
+    send: (berth: ConnectedCalls) => Promise<Content>,
   ): Promise<CallResult<Content>> {
     const call: Call = { client: this.name, verb, sandboxId, startedMs: this.history.now() };
     this.history.calls.push(call);

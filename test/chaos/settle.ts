@@ -1,6 +1,7 @@
 /** Waits until everything settles after the faults, and reads the final state. */
 import { setTimeout as pause } from "node:timers/promises";
-import { type Berth, BerthError } from "../../src/client/index.ts";
+import { BerthError } from "../../src/client/index.ts";
+import type { ConnectedCalls } from "../berth-calls.ts";
 import { listAll } from "./clients/lists.ts";
 import type { FinalState, SandboxContents, SandboxState } from "./final-state.ts";
 import type { History } from "./history.ts";
@@ -12,7 +13,7 @@ const atRest = new Set(["running", "paused", "failed", "destroyed"]);
 const between = "--- between ---";
 
 export async function settle(
-  berth: Berth,
+  berth: ConnectedCalls,
   history: History,
   sandboxIds: readonly string[],
 ): Promise<Omit<FinalState, "leftovers">> {
@@ -55,7 +56,7 @@ export async function settle(
   return { sandboxes, contents, listed, unsettled };
 }
 
-async function getSandbox(berth: Berth, id: string): Promise<SandboxState | "gone"> {
+async function getSandbox(berth: ConnectedCalls, id: string): Promise<SandboxState | "gone"> {
   const sandbox = berth.sandbox(id);
   try {
     const { state } = await sandbox.get();
@@ -70,7 +71,7 @@ async function getSandbox(berth: Berth, id: string): Promise<SandboxState | "gon
   }
 }
 
-async function readContents(berth: Berth, id: string): Promise<SandboxContents> {
+async function readContents(berth: ConnectedCalls, id: string): Promise<SandboxContents> {
   const sandbox = berth.sandbox(id);
   await sandbox.start();
   await sandbox.breakLease("end of the run").catch(() => {});

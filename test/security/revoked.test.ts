@@ -141,9 +141,9 @@ describe("a stolen token that is revoked", () => {
       WebSocket: WebSocket as unknown as WebSocketConstructor,
     }).sandbox(id);
     const { id: process } = await berth.ok("POST", of("/processes"), { command: "sleep 1000" });
-    const live = await sdk.attachTerminal("main");
-    const lease = await sdk.hold({ holder: "by a token" });
-    const waiting = sdk.hold({ holder: "behind it", waitMs: 600_000 }).then(
+    const live = await sdk.terminal("main").attach();
+    const lease = await sdk.lease.hold({ holder: "by a token" });
+    const waiting = sdk.lease.hold({ holder: "behind it", waitMs: 600_000 }).then(
       () => "held",
       (error: BerthError) => error.code,
     );
@@ -156,7 +156,7 @@ describe("a stolen token that is revoked", () => {
         return (error as BerthError).code;
       }
     };
-    const ends = [live, sdk.followLogs(String(process)), sdk.followEvents(), sdk.followFiles()].map(
+    const ends = [live, sdk.process(String(process)).logs(), sdk.events(), sdk.files.watch()].map(
       codeOf,
     );
     await until("it watches", async () => (await viewers()) === 1);

@@ -3,7 +3,7 @@
  * turns.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import type { Berth, SandboxHandle } from "../../src/client/index.ts";
+import type { Berth, Sandbox } from "../../src/client/index.ts";
 
 export type CallTime = { verb: string; atMs: number; ms: number; failed?: string };
 
@@ -11,7 +11,7 @@ type LoadKind = {
   everyMs: number;
   /** The number of concurrent lanes during the warm-up. */
   lanes?: number;
-  act: (sandbox: SandboxHandle, berth: Berth) => Promise<void>;
+  act: (sandbox: Sandbox, berth: Berth) => Promise<void>;
 };
 
 const content = Buffer.alloc(50_000, "soak");
@@ -26,16 +26,17 @@ const kinds: Record<string, LoadKind> = {
   patch: {
     everyMs: 100,
     lanes: 8,
-    act: async (sandbox) => void (await sandbox.patchMetadata({ time: String(performance.now()) })),
+    act: async (sandbox) =>
+      void (await sandbox.metadata.patch({ time: String(performance.now()) })),
   },
   get: { everyMs: 200, lanes: 4, act: async (sandbox) => void (await sandbox.get()) },
   file: {
     everyMs: 500,
     lanes: 4,
     act: async (sandbox) => {
-      await sandbox.writeFile("/workspace/soak", content);
+      await sandbox.files.write("/workspace/soak", content);
       let bytes = 0;
-      for await (const piece of (await sandbox.readFile("/workspace/soak")).body) {
+      for await (const piece of (await sandbox.files.stream("/workspace/soak")).body) {
         bytes += piece.length;
       }
       if (bytes !== content.length) throw new Error(`${bytes} bytes were read back`);
@@ -44,17 +45,16 @@ const kinds: Record<string, LoadKind> = {
   lease: {
     everyMs: 500,
     act: async (sandbox) => {
-      const lease = await sandbox.acquireLease({ holder: "soak", waitMs: 20_000 });
-      if (!("token" in lease)) throw new Error("the lease was not granted");
-      await sandbox.releaseLease(lease.token);
+      const lease = await sandbox.lease.hold({ holder: "soak", waitMs: 20_000 });
+      await lease.release();
     },
   },
   process: {
     everyMs: 1_000,
     act: async (sandbox) => {
-      const { id } = await sandbox.startProcess({ command: `seq ${lines}` });
+      const { id } = await sandbox.processes.start({ command: `seq ${lines}` });
       let text = "";
-      for await (const event of sandbox.followLogs(id)) {
+      for await (const event of sandbox.process(id).logs()) {
         if (event.type === "output") text += Buffer.from(event.bytes).toString();
       }
       if (text.split("\n").length !== lines + 1) throw new Error("the log is incomplete");
@@ -63,18 +63,20 @@ const kinds: Record<string, LoadKind> = {
   session: {
     everyMs: 1_000,
     act: async (sandbox) => {
-      const { id } = await sandbox.createSession();
-      await sandbox.execInSession(id, { command: "word=soak" });
-      const { stdout } = await sandbox.execInSession(id, { command: "echo $word" });
+      const { id } = await sandbox.sessions.create();
+      await sandbox.session(id).exec({ command: "word=soak" });
+      const { stdout } = await sandbox.session(id).exec({ command: "echo $word" });
       if (stdout !== "soak\n") throw new Error("the session lost its variable");
-      await sandbox.endSession(id);
+      await sandbox.session(id).delete();
     },
   },
   terminal: {
     everyMs: 2_000,
     act: async (sandbox) => {
-      const { id } = await sandbox.createTerminal({ argv: ["sh", "-c", "read it; echo $it-back"] });
-      await using live = await sandbox.attachTerminal(id, { after: 0 });
+      const { id } = await sandbox.terminals.create({
+        argv: ["sh", "-c", "read it; echo $it-back"],
+      });
+      await using live = await sandbox.terminal(id).attach({ after: 0 });
       live.write(Buffer.from("word\n"));
       let text = "";
       for await (const event of live) {
@@ -89,15 +91,15 @@ const kinds: Record<string, LoadKind> = {
     act: async (_, berth) => {
       const { id } = await berth.create({ waitMs: 25_000 });
       await berth.sandbox(id).exec({ command: "true" });
-      await berth.sandbox(id).destroy();
+      await berth.sandbox(id).delete();
     },
   },
   list: { everyMs: 1_000, act: async (_, berth) => void (await berth.list()) },
   checkpoint: {
     everyMs: 10_000,
     act: async (sandbox) => {
-      const { id } = await sandbox.makeCheckpoint({}, { waitMs: 20_000 });
-      await sandbox.removeCheckpoint(id);
+      const { id } = await sandbox.checkpoints.create(undefined, { waitMs: 20_000 });
+      await sandbox.checkpoints.delete(id);
     },
   },
 };

@@ -1,5 +1,5 @@
 /** `berth attach`: shows a terminal of the sandbox in the user's own one. See attach/session.ts for what happens there. */
-import type { SandboxHandle } from "../../client/index.ts";
+import type { Sandbox as SandboxHandle } from "../../client/index.ts";
 import { asBerthError } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import { optional } from "../args/option.ts";
@@ -33,7 +33,9 @@ export const attachCommand = command({
     const isNew = await openTerminal(context, sandbox, terminal, local.size);
     progress.end();
     // A new terminal shows all its output; an existing one the current screen.
-    const live = await sandbox.attachTerminal(terminal, { signal, ...(isNew ? { after: 0 } : {}) });
+    const live = await sandbox
+      .terminal(terminal)
+      .attach({ signal, ...(isNew ? { after: 0 } : {}) });
     output.info(`Terminal ${terminal} of sandbox ${sandbox.id}; ${detachWords} detaches.`);
     const end = await runSession(live, local, { signal, detaches: true });
     if (end.by === "aborted") throw end.reason;
@@ -67,7 +69,7 @@ async function openTerminal(
   for (;;) {
     try {
       const options = { waitMs: limits.waitMaxMs, signal };
-      await sandbox.createTerminal({ id: terminal, ...size }, options);
+      await sandbox.terminals.create({ id: terminal, ...size }, options);
       return true;
     } catch (thrown) {
       const known = asBerthError(thrown);
@@ -85,7 +87,7 @@ async function exists(
   signal: AbortSignal,
 ): Promise<boolean> {
   try {
-    await sandbox.terminal(terminal, { signal });
+    await sandbox.terminal(terminal).get({ signal });
     return true;
   } catch (thrown) {
     const code = asBerthError(thrown)?.code;

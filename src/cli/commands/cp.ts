@@ -1,5 +1,5 @@
 /** `berth cp`: copies files and folders between this machine and a sandbox. See copy/ for the transfers. */
-import type { SandboxHandle } from "../../client/index.ts";
+import type { Sandbox as SandboxHandle } from "../../client/index.ts";
 import { required } from "../args/option.ts";
 import { parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";
 import { command } from "../command.ts";

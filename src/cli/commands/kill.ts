@@ -23,12 +23,12 @@ export const killCommand = command({
     const found = await findProcess(sandbox, args.process);
     if (found.state === "exited") return printEnd(context, id, found, true);
     await using lease = await acquireLease(context, sandbox, options.waitMs);
-    // Looked up again: meanwhile another process may have the name, and `endProcess` on an exited one would delete
+    // Looked up again: meanwhile another process may have the name, and `delete` on an exited one would delete
     // its log.
     const current = await findProcess(sandbox, args.process);
     if (current.state === "exited") return printEnd(context, id, current, true);
     context.progress.show(`Ending ${args.process}`);
-    const ended = await sandbox.endProcess(current.id, { lease: lease.token });
+    const ended = await sandbox.process(current.id).delete({ lease: lease.token });
     return printEnd(context, id, ended, false);
   },
 });

@@ -16,7 +16,7 @@ const statusCommand = command({
   examples: [["Who holds it", "berth lock status"]],
   async run(context, { options }) {
     const { sandbox, id } = await findExistingSandbox(context, options);
-    const view = await sandbox.lease();
+    const view = await sandbox.lease.get();
     context.output.printResult({ sandbox: id, ...view }, ...formatLease(view, Date.now()));
   },
 });
@@ -40,8 +40,8 @@ const breakCommand = command({
       });
     }
     const { sandbox, id } = await findExistingSandbox(context, options);
-    const before = await sandbox.lease();
-    const { state } = await sandbox.breakLease(reason);
+    const before = await sandbox.lease.get();
+    const { state } = await sandbox.lease.break(reason);
     const holder = before.state === "held" ? before.holder : null;
     const text = holder === null ? "The lease was free." : `The lease was taken from ${holder}.`;
     context.output.printResult({ sandbox: id, holder, state }, text);

@@ -26,7 +26,7 @@ export const logsCommand = command({
     const { sandbox } = await findExistingSandbox(context, options);
     const process = await findProcess(sandbox, args.process);
     const { follow, stream } = options;
-    for await (const event of sandbox.followLogs(process.id, {
+    for await (const event of sandbox.process(process.id).logs({
       follow,
       ...(stream && { stream }),
     })) {

@@ -31,7 +31,7 @@ export const openCommand = command({
       });
     }
     const opened = [];
-    for (const port of ports) opened.push(await sandbox.openPort({ port, wake: options.wake }));
+    for (const port of ports) opened.push(await sandbox.ports.open({ port, wake: options.wake }));
     if (context.json) return void context.output.printJson({ ports: opened });
     for (const { url, pathUrl } of opened) context.output.print(options.path ? pathUrl : url);
   },

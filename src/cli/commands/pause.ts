@@ -18,7 +18,7 @@ export const pauseCommand = command({
     const { sandbox, id } = await findExistingSandbox(context, options);
     context.progress.show(`Saving ${id}`);
     const { force, discardFiles } = options;
-    const view = await sandbox.pause({ force, discardFiles });
+    const view = await sandbox.stop({ force, discardFiles });
     context.progress.end();
     context.output.printResult({ sandbox: view }, `Sandbox ${id} is ${view.state}.`);
   },

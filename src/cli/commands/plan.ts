@@ -26,7 +26,7 @@ const showCommand = command({
   async run({ berth, output, json }, { args, options: { commit } }) {
     const plan = berth.plan(checkPlanName(args.plan));
     if (commit !== undefined) {
-      const run = await plan.commitOf(commit);
+      const run = await plan.getCommit(commit);
       if (json) return void output.printJson(run);
       output.print(formatRun(run));
       for (const { key, changes } of run.members) {
@@ -77,8 +77,8 @@ export const planCommand = command({
     deleteCommand,
   ],
   async run({ berth, output, json }) {
-    const pages = await readPages((position) => berth.plans(position));
-    const plans = pages.flatMap((page) => page.plans);
+    const pages = await readPages((position) => berth.plans.list(position));
+    const plans = pages.flat();
     if (json) return void output.printJson({ plans });
     if (plans.length === 0) return void output.info("No plans.");
     output.printTable(planColumns, plans);

@@ -18,7 +18,7 @@ export const psCommand = command({
   async run(context, { options }) {
     const { output } = context;
     const { sandbox } = await findExistingSandbox(context, options);
-    const { processes } = await sandbox.processes(options.all ? {} : { state: "running" });
+    const processes = await sandbox.processes.list(options.all ? {} : { state: "running" });
     if (context.json) return void output.printJson({ processes });
     if (processes.length === 0) return void output.info("No processes.");
     output.printTable(columns, processes);

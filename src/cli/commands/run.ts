@@ -1,5 +1,5 @@
 /** `berth run`: starts a command in the background under a name, and says when it is ready. */
-import type { SandboxHandle } from "../../client/index.ts";
+import type { Sandbox as SandboxHandle } from "../../client/index.ts";
 import {
   badOption,
   optionalRest,
@@ -104,7 +104,7 @@ async function findLastProgram(
   name: string,
 ): Promise<BackgroundCommand["program"]> {
   const { id } = await findProcessToRepeat(sandbox, name);
-  const { command: line, argv, cwd, abridged } = await sandbox.process(id);
+  const { command: line, argv, cwd, abridged } = await sandbox.process(id).get();
   if (abridged) {
     throw new Failure(`The command that ${name} ran is too long to be repeated.`, {
       hint: `Run \`berth run ${name} -- <command>\`.`,

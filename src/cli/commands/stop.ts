@@ -1,6 +1,6 @@
 /** `berth stop`: destroys sandboxes. Stopping one that is stopped is not a failure. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Berth, SandboxHandle } from "../../client/index.ts";
+import type { Berth, Sandbox as SandboxHandle } from "../../client/index.ts";
 import { asBerthError } from "../../protocol/errors.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
 import { flag, optionalRest } from "../args/option.ts";
@@ -70,7 +70,7 @@ async function resolveIds(
   context.progress.show("Asking the server");
   if (all) {
     const { repo } = readCheckout(context.cwd, true);
-    return (await listAll(context.berth, { "scope.repo": repo })).map(({ id }) => id);
+    return (await listAll(context.berth, { scope: { repo } })).map(({ id }) => id);
   }
   try {
     return [(await findSandbox(context, { config, make: false, ready: false })).id];
@@ -89,7 +89,7 @@ async function stop(
   try {
     const before = await sandbox.get();
     if (before.state === "destroyed") return { id, wasRunning: false, state: before.state };
-    const after = await sandbox.destroy({ force });
+    const after = await sandbox.delete({ force });
     return { id, wasRunning: true, state: (await waitUntilDestroyed(sandbox, after)).state };
   } catch (thrown) {
     const known = asBerthError(thrown);

@@ -12,7 +12,7 @@ import { chmod } from "node:fs/promises";
 import { basename, dirname, join, posix, resolve } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { SandboxHandle } from "../../client/index.ts";
+import type { Sandbox as SandboxHandle } from "../../client/index.ts";
 import { asBerthError } from "../../protocol/errors.ts";
 import type { FileView } from "../../protocol/file.ts";
 import { Failure } from "../failure.ts";
@@ -32,7 +32,7 @@ export async function download(
   cwd: string,
   progress: Progress,
 ): Promise<CopyResult> {
-  const remote = await sandbox.stat(from);
+  const remote = await sandbox.files.stat(from);
   const target = resolveTarget(resolve(cwd, to), to, remote.path);
   if (!existsSync(dirname(target))) {
     throw new Failure(`${dirname(target)} does not exist.`, {
@@ -51,9 +51,9 @@ export async function download(
           code: "file_exists",
         });
       }
-      bytes = await unpack(await sandbox.downloadArchive(from, { progress }), partial);
+      bytes = await unpack(await sandbox.files.downloadArchive(from, { progress }), partial);
     } else if (remote.kind === "file") {
-      const content = await sandbox.readFile(from, { progress });
+      const content = await sandbox.files.stream(from, { progress });
       await pipeline(Readable.from(content.body), createWriteStream(partial, { flags: "wx" }));
       await chmod(partial, Number.parseInt(remote.mode, 8) & 0o777);
       bytes = content.size;
@@ -105,7 +105,7 @@ export async function upload(
   if (stat.isFile()) {
     const content = { stream: createReadStream(local), bytes: stat.size };
     const mode = (stat.mode & 0o777).toString(8).padStart(3, "0");
-    await sandbox.writeFile(target, content, { mkdirs: true, mode, lease, progress });
+    await sandbox.files.write(target, content, { mkdirs: true, mode, lease, progress });
     return { bytes: stat.size, to: `:${target}` };
   }
   if (!stat.isDirectory()) {
@@ -113,13 +113,13 @@ export async function upload(
   }
   await using archive = await packFolder(local, signal);
   const content = { stream: createReadStream(archive.path), bytes: archive.bytes };
-  const { bytes } = await sandbox.uploadArchive(target, content, { lease, progress });
+  const { bytes } = await sandbox.files.uploadArchive(target, content, { lease, progress });
   return { bytes, to: `:${target}` };
 }
 
 async function statIfExists(sandbox: SandboxHandle, path: string): Promise<FileView | undefined> {
   try {
-    return await sandbox.stat(path);
+    return await sandbox.files.stat(path);
   } catch (thrown) {
     if (asBerthError(thrown)?.code === "file_not_found") return undefined;
     throw thrown;

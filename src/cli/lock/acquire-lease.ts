@@ -1,6 +1,6 @@
 /** Acquires the lease of a sandbox for a command. Inside `berth lock -- …` commands take turns with its lease. */
 import { hostname, userInfo } from "node:os";
-import type { SandboxHandle } from "../../client/index.ts";
+import type { Sandbox as SandboxHandle } from "../../client/index.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Context } from "../context.ts";
 import { joinLeaseQueue, unservedTurn } from "./join-lease-queue.ts";
@@ -36,8 +36,8 @@ export async function acquireLease(
     token !== undefined && token !== "" && context.env[leaseSandboxVariable] === sandbox.id;
   try {
     if (isShared) return await joinSharedLease(token, context.env[queueVariable], waiting, options);
-    const holder = async () => (await sandbox.lease().catch(() => undefined))?.holder;
-    const lease = await sandbox.hold({
+    const holder = async () => (await sandbox.lease.get().catch(() => undefined))?.holder;
+    const lease = await sandbox.lease.hold({
       ...options,
       holder: holderName(),
       onQueued: (position) => waiting.queued(position, holder),

@@ -1,9 +1,7 @@
 /** Explains how a command lost its lease: the connection gives the reason, the sandbox's events say who took it. */
-import type { SandboxHandle } from "../../client/index.ts";
+import type { Sandbox as SandboxHandle } from "../../client/index.ts";
 import { asBerthError } from "../../protocol/errors.ts";
-import { limits } from "../../protocol/limits.ts";
 import { Failure } from "../failure.ts";
-import { readPages } from "../list-all.ts";
 
 const causes: Record<string, string> = {
   disconnected: "the connection to the server was cut for too long",
@@ -37,18 +35,14 @@ export async function explainLeaseLoss(
 
 async function findTaker(sandbox: SandboxHandle, fence?: number): Promise<string | undefined> {
   try {
-    const query = { limit: limits.eventsPageMax, answerWithinMs: eventsTimeoutMs };
-    const pages = await readPages(({ cursor }) =>
-      sandbox.events(cursor === undefined ? query : { ...query, after: Number(cursor) }),
-    );
-    const events = pages.flatMap((page) => page.events);
-    const lost = events.findLast(
-      ({ event }) =>
-        event.type === "lease" &&
-        event.fence === fence &&
-        (event.what === "lost" || event.what === "ended"),
-    );
-    return lost?.event.type === "lease" ? lost.event.by : undefined;
+    let by: string | undefined;
+    const signal = AbortSignal.timeout(eventsTimeoutMs);
+    for await (const next of sandbox.events({ follow: false, signal })) {
+      if (next.type !== "event" || next.event.type !== "lease") continue;
+      const { what, fence: ended } = next.event;
+      if (ended === fence && (what === "lost" || what === "ended")) by = next.event.by;
+    }
+    return by;
   } catch {
     // Explained without the name.
     return undefined;

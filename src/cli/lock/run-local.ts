@@ -1,7 +1,7 @@
 /** Runs a local command under a lease. The token is passed by the environment only: other users can see arguments. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
-import type { SandboxHandle } from "../../client/index.ts";
+import type { Sandbox as SandboxHandle } from "../../client/index.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import { signalExitCode } from "../interrupts.ts";
@@ -118,8 +118,8 @@ async function endOrphans(
 
 async function endWork(sandbox: SandboxHandle, lease: string, work: LeasedWork): Promise<void> {
   if ("terminal" in work)
-    return void (await sandbox.endTerminal(work.terminal, { answerWithinMs }));
-  const { state } = await sandbox.process(work.process, { answerWithinMs });
-  // `endProcess` on a process that has exited would delete its log.
-  if (state === "running") await sandbox.endProcess(work.process, { lease, answerWithinMs });
+    return void (await sandbox.terminal(work.terminal).delete({ answerWithinMs }));
+  const { state } = await sandbox.process(work.process).get({ answerWithinMs });
+  // `delete` on a process that has exited would delete its log.
+  if (state === "running") await sandbox.process(work.process).delete({ lease, answerWithinMs });
 }

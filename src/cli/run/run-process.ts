@@ -1,7 +1,7 @@
 /** Runs a remote command live: passes its output and input on, and ends it with an interrupt or with the lease. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { SandboxHandle } from "../../client/index.ts";
+import type { Sandbox as SandboxHandle } from "../../client/index.ts";
 import { asBerthError } from "../../protocol/errors.ts";
 import type { Context } from "../context.ts";
 import { signalExitCode } from "../interrupts.ts";
@@ -23,7 +23,7 @@ export async function runProcess(
   lease: CommandLease,
   sink: OutputSink,
 ): Promise<ProcessExit> {
-  const { id } = await sandbox.startProcess(
+  const { id } = await sandbox.processes.start(
     { ...program, onFull: "block", endsWithLease: true },
     // The key makes a repeated call start no second process.
     { lease: lease.token, idempotencyKey: randomUUID() },
@@ -36,13 +36,13 @@ export async function runProcess(
   const interrupted = endOnInterrupt(context, target, over.signal);
   const onConnection = (state: "lost" | "back") => printConnection(context, state);
   try {
-    for await (const event of sandbox.followLogs(id, { signal: lease.lost, onConnection })) {
+    for await (const event of sandbox.process(id).logs({ signal: lease.lost, onConnection })) {
       if (event.type === "output") await sink.write(event.stream, event.bytes);
       if (event.type === "exit") {
         const { exitCode, signal, timedOut } = event;
         // A lost lease ends the command by a signal too, and that must not look like an exit of its own.
         if (signal !== null && context.interrupts.first === undefined) {
-          await sandbox.renewLease(lease.token);
+          await sandbox.lease.renew(lease.token);
         }
         return { exitCode, signal, timedOut };
       }
@@ -67,7 +67,10 @@ async function endOnInterrupt(
   const options = { lease, signal: over };
   // Kills at once when nobody reads the output: many programs would not notice a closed pipe.
   if (first.signal !== "SIGPIPE") {
-    await sandbox.signalProcess(process, first.signal, options).catch(() => {});
+    await sandbox
+      .process(process)
+      .kill(first.signal, options)
+      .catch(() => {});
     const killTimeout = AbortSignal.timeout(killDelayMs);
     await waitForEither(AbortSignal.any([forced, AbortSignal.timeout(slowEndMs)]), over);
     if (!over.aborted && !forced.aborted && !json) {
@@ -76,7 +79,10 @@ async function endOnInterrupt(
     await waitForEither(AbortSignal.any([forced, killTimeout]), over);
   }
   if (over.aborted) return;
-  await sandbox.endProcess(process, options).catch(() => {});
+  await sandbox
+    .process(process)
+    .delete(options)
+    .catch(() => {});
 }
 
 /** One line for each cut: the output that follows shows that the connection is back. */
@@ -159,7 +165,7 @@ async function write(
   while (!over.aborted) {
     try {
       const options = { ...position, lease, signal: over };
-      return (await sandbox.writeStdin(process, bytes, options)).offset;
+      return (await sandbox.process(process).write(bytes, options)).offset;
     } catch (thrown) {
       if (over.aborted) return undefined;
       const code = asBerthError(thrown)?.code;

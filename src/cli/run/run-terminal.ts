@@ -1,6 +1,6 @@
 /** Runs a remote command in a terminal of its own, shown on the user's: `berth exec --tty`. */
 import { randomBytes } from "node:crypto";
-import type { SandboxHandle } from "../../client/index.ts";
+import type { Sandbox as SandboxHandle } from "../../client/index.ts";
 import { LocalTerminal } from "../attach/local-terminal.ts";
 import { runSession } from "../attach/session.ts";
 import type { Context } from "../context.ts";
@@ -37,10 +37,10 @@ export async function runTerminal(
     endsWithLease: true,
   };
   lease.registerWork({ terminal: id });
-  await sandbox.createTerminal(call, { lease: lease.token });
+  await sandbox.terminals.create(call, { lease: lease.token });
   try {
     const signal = AbortSignal.any([lease.lost, interrupts.requested]);
-    const live = await sandbox.attachTerminal(id, { after: 0, signal });
+    const live = await sandbox.terminal(id).attach({ after: 0, signal });
     const end = await runSession(live, local, {
       signal,
       detaches: false,
@@ -53,6 +53,9 @@ export async function runTerminal(
     if (interrupts.first === undefined) throw lease.lost.reason;
     return { exitCode: null, signal: interrupts.first.signal, timedOut: false };
   } finally {
-    await sandbox.endTerminal(id, { answerWithinMs: endTimeoutMs }).catch(() => {});
+    await sandbox
+      .terminal(id)
+      .delete({ answerWithinMs: endTimeoutMs })
+      .catch(() => {});
   }
 }

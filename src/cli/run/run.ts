@@ -1,6 +1,6 @@
 /** The order of a run: lease, send the checkout, run the command, fetch what it changed, always release the lease. */
 import { appendFileSync } from "node:fs";
-import type { SandboxHandle } from "../../client/index.ts";
+import type { Sandbox as SandboxHandle } from "../../client/index.ts";
 import type { Context } from "../context.ts";
 import type { FoundSandbox } from "../find-sandbox.ts";
 import type { Interrupted } from "../interrupts.ts";

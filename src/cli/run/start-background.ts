@@ -1,6 +1,6 @@
 /** Starts a named process that outlasts its lease, in place of the one with that name, and waits until it is ready. */
 import { randomUUID } from "node:crypto";
-import type { SandboxHandle } from "../../client/index.ts";
+import type { Sandbox as SandboxHandle } from "../../client/index.ts";
 import type { Process, ProcessInput } from "../../protocol/process.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
@@ -22,6 +22,8 @@ export type StartedProcess = { process: Process; replaced: string | null; readyM
 const settleMs = 500;
 
 const logLinesMax = 20;
+type Condition = "exit" | `port:${number}` | `log:${string}`;
+
 const logCharsMax = 4000;
 const logBytesMax = 16 * 1024;
 
@@ -33,14 +35,14 @@ export async function startBackground(
 ): Promise<StartedProcess> {
   const { name, program, port } = command;
   const { requested: signal, forced } = context.interrupts;
-  const [old] = (await sandbox.processes({ name, state: "running" })).processes;
+  const [old] = await sandbox.processes.list({ name, state: "running" });
   context.progress.show(`${old === undefined ? "Starting" : "Replacing"} ${name}`);
   signal.throwIfAborted();
   // A process that is replaced frees its own port.
   if (port !== undefined && old === undefined)
     await requireFreePort(sandbox, port, { lease, signal });
   const startedAt = performance.now();
-  const started = await sandbox.startProcess(
+  const { info: started } = await sandbox.processes.start(
     { ...program, name, ifRunning: "replace" },
     // The key makes a repeated call start no second process. Only a second interrupt cancels it, because it may have
     // started.
@@ -72,9 +74,9 @@ async function waitUntilReady(
   const { name, port, log, timeoutMs } = command;
   const { requested: signal } = interrupts;
   const until = performance.now() + timeoutMs;
-  const waitFor = async (what: string, timeoutMs: number) =>
-    await sandbox.waitForProcess(id, { for: what, timeoutMs, signal });
-  const conditions: { what: string; does: string }[] = [];
+  const waitFor = async (what: Condition, timeoutMs: number) =>
+    await sandbox.process(id).wait({ for: what, timeoutMs, signal });
+  const conditions: { what: Condition; does: string }[] = [];
   if (port !== undefined) {
     conditions.push({ what: `port:${port}`, does: `listens on port ${port}` });
   }
@@ -85,13 +87,13 @@ async function waitUntilReady(
   for (const { what, does } of conditions) {
     progress.show(`Waiting until ${name} ${does}`);
     const leftMs = Math.max(0, Math.ceil(until - performance.now()));
-    const { met, process } = await waitFor(what, leftMs);
+    const { met, ...process } = await waitFor(what, leftMs);
     if (process.state === "exited") throw await exitedEarly(sandbox, command, process);
     if (!met) throw await notReady(sandbox, command, process, does);
     last = process;
   }
   if (last !== undefined) return last;
-  const { met, process } = await waitFor("exit", Math.min(settleMs, timeoutMs));
+  const { met, ...process } = await waitFor("exit", Math.min(settleMs, timeoutMs));
   if (met) throw await exitedEarly(sandbox, command, process);
   return process;
 }
@@ -104,7 +106,8 @@ async function exitedEarly(
 ): Promise<Failure> {
   const { id, exitCode = null, signal = null } = process;
   const output = await readLogEnd(sandbox, process);
-  const isOldRunning = old !== undefined && (await sandbox.process(old.id)).state === "running";
+  const isOldRunning =
+    old !== undefined && (await sandbox.process(old.id).get()).state === "running";
   return new Failure(`${name} exited with ${signal ?? exitCode} before it was ready.`, {
     hint: isOldRunning
       ? `The previous process continues: ${old.id}.`
@@ -136,7 +139,7 @@ async function readLogEnd(sandbox: SandboxHandle, { id, log }: Process): Promise
   const after = Math.max(log.start, log.end - logBytesMax);
   const chunks: Uint8Array[] = [];
   try {
-    for await (const event of sandbox.followLogs(id, { after, follow: false })) {
+    for await (const event of sandbox.process(id).logs({ after, follow: false })) {
       if (event.type === "output") chunks.push(event.bytes);
     }
   } catch {

@@ -79,7 +79,7 @@ async function downloadPack(
 ): Promise<void> {
   const path = temporaryPath(repository.berthDir, "in", ".pack");
   try {
-    const content = await sandbox.readFile(remotePath);
+    const content = await sandbox.files.stream(remotePath);
     let bytes = 0;
     const bounded = async function* () {
       for await (const chunk of content.body) {

@@ -1,7 +1,7 @@
 /** Runs our scripts in a sandbox. Each runs once over lost connections, and ends when its caller cancels. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { SandboxHandle } from "../../client/index.ts";
+import type { Sandbox as SandboxHandle } from "../../client/index.ts";
 import { asBerthError } from "../../protocol/errors.ts";
 import type { ExecInput, ExecResult } from "../../protocol/exec.ts";
 import { Failure } from "../failure.ts";

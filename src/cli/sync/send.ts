@@ -106,7 +106,7 @@ async function uploadPack(
       report(sent);
     }
   }
-  await sandbox.writeFile(packPath, { stream: counted(), bytes }, options);
+  await sandbox.files.write(packPath, { stream: counted(), bytes }, options);
   return packPath;
 }
 

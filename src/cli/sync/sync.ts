@@ -1,6 +1,6 @@
 /** The two halves of a run: the sandbox gets exactly this checkout, and the changes of the command come back. */
 import { join } from "node:path";
-import type { SandboxHandle } from "../../client/index.ts";
+import type { Sandbox as SandboxHandle } from "../../client/index.ts";
 import { Failure } from "../failure.ts";
 import { type CheckoutState, readCheckoutState, rereadCheckoutState } from "./checkout-state.ts";
 import type { SentState } from "./fetch-changes.ts";

@@ -15,6 +15,22 @@ export type CallOptions = {
   retries?: number | undefined;
 };
 
+/** Options of calls that change a sandbox, which one caller may hold for itself by the lease. */
+export type ChangeOptions = CallOptions & {
+  /** The token of the lease that the caller holds. Default: the call has a lease of its own while it runs. */
+  lease?: string | undefined;
+  /** How long the call may wait for its own lease while another caller holds it, in ms. Default: 0. */
+  waitMs?: number | undefined;
+  /** Whether the call may start a paused sandbox. Default: true. */
+  wake?: boolean | undefined;
+};
+
+/** Options of calls that run at most once for all calls with the same key. */
+export type RepeatableOptions = ChangeOptions & {
+  /** A repeated call with the same key returns the result of the first. Default: none. */
+  idempotencyKey?: string | undefined;
+};
+
 export type Query = Record<string, string | number | boolean | string[] | undefined>;
 
 export type HttpRequest = {

@@ -10,10 +10,10 @@ import { BerthError } from "../../protocol/error-codes.ts";
  *
  * @example
  * ```ts
- * await sandbox.writeFile("hello.txt", "hello");
- * await sandbox.writeFile("data.bin", new Uint8Array([1, 2, 3]));
- * await sandbox.writeFile("big.tar", { stream: createReadStream("big.tar"), bytes: statSync("big.tar").size });
- * const { body, size } = await sandbox.readFile("data.bin");
+ * await sandbox.files.write("hello.txt", "hello");
+ * await sandbox.files.write("data.bin", new Uint8Array([1, 2, 3]));
+ * await sandbox.files.write("big.tar", { stream: createReadStream("big.tar"), bytes: statSync("big.tar").size });
+ * const { body, size } = await sandbox.files.stream("data.bin");
  * for await (const bytes of body) console.log(bytes.byteLength, "of", size);
  * ```
  */

@@ -9,24 +9,24 @@ import type { SandboxCalls } from "../verbs.ts";
 import { holdByConnection } from "./connection.ts";
 import { holdByRenewal } from "./renewal.ts";
 
-/** Options of `sandbox.hold`. */
+/** Options of `sandbox.lease.hold`. */
 export type HoldOptions = {
   /** The holder's name, shown to waiters. Default: `anonymous`. */
-  holder?: string;
+  holder?: string | undefined;
   /** How long to wait in the queue, in ms. Default and maximum: one hour. */
-  waitMs?: number;
+  waitMs?: number | undefined;
   /** Cancels waiting. Does not end a lease that is already held. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** Called with the position in the queue (0 is next) when it must wait, and again when the position changes. */
-  onQueued?: (position: number) => void;
+  onQueued?: ((position: number) => void) | undefined;
   /** Called when the connection is lost while waiting, and when it is back. */
-  onConnection?: (state: "lost" | "back") => void;
+  onConnection?: ((state: "lost" | "back") => void) | undefined;
   /**
    * How to keep the lease. `connection`: by a WebSocket, so that the end of this program releases it at once.
    * `renewal`: by repeated calls; it expires half a minute after the end of this program. Default: `connection` where
    * the platform has WebSockets.
    */
-  by?: "connection" | "renewal";
+  by?: "connection" | "renewal" | undefined;
 };
 
 /** A granted lease and what keeps it. */
@@ -38,7 +38,10 @@ export type LeaseKeeper = {
   stop: () => Promise<boolean>;
 };
 
-export type LeaseRequest = Required<Pick<HoldOptions, "holder" | "onQueued" | "onConnection">> & {
+export type LeaseRequest = {
+  holder: string;
+  onQueued: (position: number) => void;
+  onConnection: (state: "lost" | "back") => void;
   until: number;
   signal: AbortSignal | undefined;
 };
@@ -46,12 +49,12 @@ export type LeaseRequest = Required<Pick<HoldOptions, "holder" | "onQueued" | "o
 const releaseTimeoutMs = 10_000;
 
 /**
- * The exclusive right to change a sandbox, until it is released or lost. Made by `sandbox.hold`.
+ * The exclusive right to change a sandbox, until it is released or lost. Made by `sandbox.lease.hold`.
  *
  * @example
  * ```ts
- * await using lease = await sandbox.hold({ holder: "deploy" });
- * await sandbox.exec({ command: "make" }, { lease: lease.token, signal: lease.signal });
+ * await using lease = await sandbox.lease.hold({ holder: "deploy" });
+ * await sandbox.exec("make", { lease: lease.token, signal: lease.signal });
  * ```
  */
 export class HeldLease implements AsyncDisposable {

@@ -16,7 +16,7 @@ import {
   toStreamError,
 } from "./stream.ts";
 
-/** What `sandbox.followFiles` yields. */
+/** What `files.watch` yields. */
 export type FileEvent =
   /** The watch has begun: all later changes are reported. */
   | { type: "ready" }
@@ -28,14 +28,14 @@ export type FileEvent =
 
 type Watch = Parameters<SandboxApi["watchFiles"]>[0];
 
-/** Options of `sandbox.followFiles`. */
+/** Options of `files.watch`. */
 export type WatchOptions = StreamOptions & NonNullable<Watch>;
-/** Options of `sandbox.clone`. */
+/** Options of `git.clone`. */
 export type CloneOptions = GateOptions & {
   /** Cancels the clone. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** Called as the clone proceeds. */
-  progress?: (progress: CloneProgress) => void;
+  progress?: ((progress: CloneProgress) => void) | undefined;
 };
 
 export function followFiles(

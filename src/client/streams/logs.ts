@@ -7,12 +7,12 @@ import type { SandboxCalls } from "../verbs.ts";
 import { connectionLost, follow, type ServerEvent, type StreamOptions } from "./stream.ts";
 
 /**
- * What `sandbox.followLogs` yields.
+ * What `process.logs` yields.
  *
  * @example
  * ```ts
- * const { id } = await sandbox.startProcess({ command: "npm test" });
- * for await (const event of sandbox.followLogs(id)) {
+ * const build = await sandbox.processes.start("npm test");
+ * for await (const event of build.logs()) {
  *   if (event.type === "output") process.stdout.write(event.bytes);
  *   if (event.type === "exit") console.log(`exit code ${event.exitCode}`);
  * }
@@ -26,14 +26,14 @@ export type LogEvent =
   /** The last event. */
   | { type: "exit"; exitCode: number | null; signal: string | null; timedOut: boolean };
 
-/** Options of `sandbox.followLogs`. */
+/** Options of `process.logs`. */
 export type FollowOptions = StreamOptions & {
   /** The cursor of an earlier event. Default: 0, the beginning of the output. */
-  after?: number;
+  after?: number | undefined;
   /** Only this stream. Default: both. */
-  stream?: "stdout" | "stderr";
+  stream?: "stdout" | "stderr" | undefined;
   /** false: ends after the output that is there, with `exit` if the process has exited. Default: true. */
-  follow?: boolean;
+  follow?: boolean | undefined;
 };
 
 export function followLogs(

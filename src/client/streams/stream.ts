@@ -10,11 +10,11 @@ import { anySignal, backOffMs, sleep } from "../http/timing.ts";
 /** Options of every method that follows a stream. */
 export type StreamOptions = {
   /** Ends the iteration: it throws the signal's reason. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** How long to try to reconnect after a lost connection, in ms; then it throws. Default: 60,000. */
-  reconnectMs?: number;
+  reconnectMs?: number | undefined;
   /** Called when the connection is lost, and when it is back. */
-  onConnection?: (state: "lost" | "back") => void;
+  onConnection?: ((state: "lost" | "back") => void) | undefined;
 };
 
 /** Options whose fields may be given as undefined. */

@@ -27,19 +27,19 @@ export type TerminalEvent =
   /** The last event. */
   | { type: "exit"; exitCode: number | null; signal: string | null };
 
-/** Options of `sandbox.attachTerminal`. */
+/** Options of `terminal.attach`. */
 export type AttachOptions = {
   /** The offset to continue from. Default: the current screen first. */
-  after?: number;
+  after?: number | undefined;
   /** `viewer` only watches. Default: `writer`. */
-  mode?: "writer" | "viewer";
+  mode?: "writer" | "viewer" | undefined;
   /** Closes the connection. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /**
    * How long to try to reconnect after a lost connection, in ms; then it fails with `operation_interrupted`. Default:
    * 60,000.
    */
-  reconnectMs?: number;
+  reconnectMs?: number | undefined;
 };
 
 type Size = { cols: number; rows: number };
@@ -52,14 +52,14 @@ const inputChunkBytes = 32 * 1024;
 const inputBufferBytesMax = 64 * 1024;
 
 /**
- * A connection to a terminal: iterate over it for its output. Made by `sandbox.attachTerminal`.
+ * A connection to a terminal: iterate over it for its output. Made by `terminal.attach`.
  *
  * @example
  * ```ts
- * const { id } = await sandbox.createTerminal();
- * await using terminal = await sandbox.attachTerminal(id);
- * terminal.write(new TextEncoder().encode("ls\n"));
- * for await (const event of terminal) {
+ * const terminal = await sandbox.terminals.create();
+ * await using live = await terminal.attach();
+ * live.write("ls\n");
+ * for await (const event of live) {
  *   if (event.type === "output") process.stdout.write(event.bytes);
  * }
  * ```
@@ -131,10 +131,11 @@ export class LiveTerminal implements AsyncIterable<TerminalEvent>, AsyncDisposab
   }
 
   /**
-   * Sends input, in the order of the calls. While the connection is lost, up to 64 KiB are buffered; more is dropped
+   * Sends input, in the order of the calls; a string as UTF-8. While the connection is lost, up to 64 KiB are buffered; more is dropped
    * and reported as `refused`.
    */
-  write(bytes: Uint8Array): void {
+  write(input: string | Uint8Array): void {
+    const bytes = typeof input === "string" ? new TextEncoder().encode(input) : input;
     for (let offset = 0; offset < bytes.length; offset += inputChunkBytes) {
       const chunk = bytes.slice(offset, offset + inputChunkBytes);
       if (this.#socket !== undefined) this.#socket.send(chunk);

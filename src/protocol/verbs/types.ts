@@ -46,7 +46,9 @@ type BodyOptions<Row> = Row extends { query: unknown }
 
 type QueryOptions<Row> = Row extends { query: infer Query extends z.ZodType }
   ? {
-      [Name in Exclude<keyof z.output<Query>, Positional<Row>>]?: InCode<z.output<Query>[Name]>;
+      [Name in Exclude<keyof z.output<Query>, Positional<Row>>]?:
+        | InCode<z.output<Query>[Name]>
+        | undefined;
     }
   : unknown;
 

@@ -1,5 +1,5 @@
 /** Clients that work under a lease, acquired by calls or held by a connection, and that break the leases of others. */
-import type { LeaseGranted } from "../../../src/client/index.ts";
+import type { LeaseGranted } from "../../../src/protocol/lease.ts";
 import { appendLine, type ClientMaker, commandOutcome, type Harness } from "../harness.ts";
 
 const ttlMs = 5_000;
@@ -41,8 +41,8 @@ export const leaseSockets: ClientMaker = (harness) => async () => {
   const sandboxId = harness.pickSandbox();
   const holder = harness.mark();
   const calledMs = harness.history.now();
-  const held = await harness.callSandbox("hold", sandboxId, (sandbox) =>
-    sandbox.hold({ holder, waitMs: 3_000, by: "connection" }),
+  const held = await harness.callSandbox("hold", sandboxId, () =>
+    harness.sdk.sandbox(sandboxId).lease.hold({ holder, waitMs: 3_000, by: "connection" }),
   );
   if (held.outcome !== "ack") return;
   await using lease = held.value;

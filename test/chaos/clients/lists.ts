@@ -1,5 +1,6 @@
 /** A client that reads lists during the run: every sandbox whose creation was acknowledged must be listed. */
-import type { Berth, ListedSandbox } from "../../../src/client/index.ts";
+import type { ListedSandbox } from "../../../src/client/index.ts";
+import type { ConnectedCalls } from "../../berth-calls.ts";
 import type { ClientMaker } from "../harness.ts";
 
 const pagesMax = 200;
@@ -19,7 +20,7 @@ export const lists: ClientMaker = (harness) => async () => {
   }
 };
 
-export async function listAll(berth: Berth): Promise<ListedSandbox[]> {
+export async function listAll(berth: ConnectedCalls): Promise<ListedSandbox[]> {
   const sandboxes: ListedSandbox[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < pagesMax; page += 1) {

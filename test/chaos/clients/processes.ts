@@ -48,11 +48,14 @@ async function checkSingle(harness: Harness, sandboxId: string): Promise<void> {
 
 async function follow(harness: Harness, sandboxId: string, id: string): Promise<Stream> {
   const stream: Stream = { sandboxId, what: `the log of process ${id}`, lines: [] };
-  await harness.call("logs", sandboxId, async (berth) => {
-    const events = berth.sandbox(sandboxId).followLogs(id, {
-      ...{ stream: "stdout", reconnectMs: followForMs },
-      signal: AbortSignal.timeout(followForMs),
-    });
+  await harness.call("logs", sandboxId, async () => {
+    const events = harness.sdk
+      .sandbox(sandboxId)
+      .process(id)
+      .logs({
+        ...{ stream: "stdout", reconnectMs: followForMs },
+        signal: AbortSignal.timeout(followForMs),
+      });
     let text = "";
     try {
       for await (const event of events) {

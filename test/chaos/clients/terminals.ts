@@ -20,10 +20,13 @@ export const terminals: ClientMaker = (harness) => async () => {
   if (made.outcome !== "ack") return;
   const stream: Stream = { sandboxId, what: `terminal ${id}`, lines: [] };
   let text = "";
-  await harness.call("attach", sandboxId, async (berth) => {
-    await using live = await berth.sandbox(sandboxId).attachTerminal(id, {
-      ...{ after: 0, reconnectMs: attachedForMs, signal: AbortSignal.timeout(attachedForMs) },
-    });
+  await harness.call("attach", sandboxId, async () => {
+    await using live = await harness.sdk
+      .sandbox(sandboxId)
+      .terminal(id)
+      .attach({
+        ...{ after: 0, reconnectMs: attachedForMs, signal: AbortSignal.timeout(attachedForMs) },
+      });
     let typed = false;
     for await (const event of live) {
       if (event.type === "screen" || event.type === "truncated") stream.isTruncated = true;

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { WebSocket } from "ws";
-import { type Berth, connect as connectBerth } from "../../../src/client/index.ts";
+import { type ConnectedCalls, connectCalls } from "../../berth-calls.ts";
 import type { Power, Socket, World } from "../../contract/sandbox-api.ts";
 import { contractSizes } from "../../contract/sizes.ts";
 import { treeOf } from "../processes.ts";
@@ -63,9 +63,9 @@ export function realWorld(server: () => Server): World {
 }
 
 /** Connects to a server that starts later. Nothing is retried, so that the test sees each response as it came. */
-function berthOf(server: () => Server, key: () => string): Berth {
+function berthOf(server: () => Server, key: () => string): ConnectedCalls {
   const url = "http://berth.test";
-  return connectBerth({
+  return connectCalls({
     url,
     key,
     fetch: (to, init) => fetch(to.replace(url, server().url), init),

@@ -14,49 +14,51 @@ type At = { url: string; key: string };
 async function worksFromThePage({ url, key }: At) {
   const { connect } = (window as unknown as { sdk: Sdk }).sdk;
   const berth = connect({ url, key });
-  const { id } = await berth.create();
-  const sandbox = berth.sandbox(id);
+  const sandbox = await berth.create();
   await sandbox.waitUntilRunning();
   const bytes = new Uint8Array(300_000).map((_, n) => n);
   const uploads: number[] = [];
   const progress = (current: { bytes: number }) => uploads.push(current.bytes);
-  await sandbox.writeFile("blob", new Blob([bytes]), { progress });
+  await sandbox.files.write("blob", new Blob([bytes]), { progress });
   async function* chunks() {
     for (let start = 0; start < bytes.length; start += 1000) {
       yield bytes.subarray(start, start + 1000);
     }
   }
-  await sandbox.writeFile("stream", { stream: chunks(), bytes: bytes.length });
-  const { etag, body } = await sandbox.readFile("blob", { range: { start: 299_990 } });
+  await sandbox.files.write("stream", { stream: chunks(), bytes: bytes.length });
+  const { etag, body } = await sandbox.files.stream("blob", { range: { start: 299_990 } });
   let down = 0;
   for await (const piece of body) down += piece.byteLength;
-  const old = await sandbox
-    .writeFile("blob", bytes, { ifMatch: '"another"' })
+  const old = await sandbox.files
+    .write("blob", bytes, { ifMatch: '"another"' })
     .catch((error: BerthError) => error.code);
-  await sandbox.writeFile("blob", bytes, { ifMatch: etag });
-  const { version } = await sandbox.patchMetadata({ stage: "test" });
-  const changed = await sandbox.replaceMetadata({ stage: "live" }, { ifMatch: version });
-  const lease = await sandbox.hold({ holder: "the page" });
+  await sandbox.files.write("blob", bytes, { ifMatch: etag });
+  const { version } = await sandbox.metadata.patch({ stage: "test" });
+  const changed = await sandbox.metadata.replace({ stage: "live" }, { ifMatch: version });
+  const lease = await sandbox.lease.hold({ holder: "the page" });
   const { stdout } = await sandbox.exec(
     { command: "cmp blob stream && wc -c < stream" },
     { lease: lease.token, idempotencyKey: "once" },
   );
   await lease.release();
-  const { id: started } = await sandbox.startProcess({ command: "echo out; exit 3" });
+  const started = await sandbox.processes.start("echo out; exit 3");
   let ended: unknown;
-  for await (const event of sandbox.followLogs(started)) {
+  for await (const event of started.logs()) {
     if (event.type === "exit") ended = event.exitCode;
   }
-  await sandbox.createTerminal({ id: "main", argv: ["sh", "-c", "read line; exit 4"] });
-  const terminal = await sandbox.attachTerminal("main");
-  terminal.write(new TextEncoder().encode("\n"));
+  const { id } = await sandbox.terminals.create({ argv: ["sh", "-c", "read line; exit 4"] });
+  const terminal = await sandbox.terminal(id).attach();
+  terminal.write("\n");
   let left: unknown;
   for await (const event of terminal) if (event.type === "exit") left = event.exitCode;
-  const refused = await sandbox.process("none").catch((error: BerthError) => error);
+  const refused = await sandbox
+    .process("none")
+    .get()
+    .catch((error: BerthError) => error);
   const unknown = await connect({ url, key: "berth_of_nobody" })
     .list()
     .catch((error: BerthError) => error.code);
-  const { state } = await sandbox.destroy();
+  const { state } = await sandbox.delete();
   return {
     uploaded: uploads.at(-1),
     ...{ etag, down, old, stdout, ended, left, unknown, state },

@@ -5,7 +5,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, expect } from "vitest";
 import { root } from "../../../container/launch/paths.js";
-import { connect, type ListedSandbox, type SandboxHandle } from "../../../src/client/index.ts";
+import {
+  connect,
+  type ListedSandbox,
+  type Sandbox as SandboxHandle,
+} from "../../../src/client/index.ts";
 import type { Sandbox } from "../../../src/protocol/sandbox.ts";
 import { until } from "../../until.ts";
 import { cleanEnvironment, type RunningServer } from "../server.ts";
@@ -156,17 +160,17 @@ export async function useCliUser() {
       return client.sandbox(JSON.parse(stdout).sandbox);
     },
     /** All sandboxes of the user. */
-    listSandboxes: async (): Promise<ListedSandbox[]> => (await client.list()).sandboxes,
+    listSandboxes: (): Promise<ListedSandbox[]> => client.list(),
   };
 }
 
 /** No holder, no waiter, no process. */
 export async function expectNothingLeft(sandbox: SandboxHandle): Promise<void> {
   await until("the lease is free", async () => {
-    const { state, waiterCount } = await sandbox.lease();
+    const { state, waiterCount } = await sandbox.lease.get();
     return state === "free" && waiterCount === 0;
   });
-  expect((await sandbox.processes({ state: "running" })).processes).toEqual([]);
+  expect(await sandbox.processes.list({ state: "running" })).toHaveLength(0);
 }
 
 /** `printed`: what it has written so far. */

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer, connect as dial } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { connect, type SandboxHandle } from "../../../src/client/index.ts";
+import { connect, type Sandbox as SandboxHandle } from "../../../src/client/index.ts";
 import { until } from "../../until.ts";
 import { CutProxy } from "../client/cut-proxy.ts";
 import { expectNothingLeft, useCliUser } from "./cli-user.ts";
@@ -29,10 +29,7 @@ async function expectNoScript(sandbox: SandboxHandle): Promise<void> {
 }
 
 function exists(sandbox: SandboxHandle, path: string): Promise<boolean> {
-  return sandbox.stat(path).then(
-    () => true,
-    () => false,
-  );
+  return sandbox.files.exists(path);
 }
 
 const readTrace = (file: string) => (existsSync(file) ? readFileSync(file, "utf8") : "");
@@ -40,7 +37,7 @@ const readTrace = (file: string) => (existsSync(file) ? readFileSync(file, "utf8
 test("[LV23] a connection that is cut while changes are fetched is restored, and each change comes once", async () => {
   await using proxy = await CutProxy.to(server.url);
   const { repo, sandbox } = await prepareRepo("cut");
-  await sandbox.createTerminal({ id: "go", argv: ["sh", "-c", `read go; : > ${blockingPipe}`] });
+  await sandbox.terminals.create({ id: "go", argv: ["sh", "-c", `read go; : > ${blockingPipe}`] });
   const trace = join(user.home, "cut-trace");
   const names = ".git/berth/leave.names";
   const command = `rm ${names}; mkfifo ${blockingPipe}; echo late > made; exit 3`;
@@ -53,7 +50,7 @@ test("[LV23] a connection that is cut while changes are fetched is restored, and
   expect(proxy.cuts).toBeGreaterThan(0);
   // The script is still the same run after the reconnect.
   await until("it has reconnected", () => proxy.open > 1);
-  const live = await sandbox.attachTerminal("go");
+  const live = await sandbox.terminal("go").attach();
   live.write(Buffer.from("\n"));
   expect(await run.ended).toMatchObject({ code: 3, stderr: "Changed here: made\n" });
   expect(readFileSync(join(repo, "made"), "utf8")).toBe("late\n");
@@ -67,7 +64,8 @@ test.each(["alone", "inside of berth lock"])(
     const { repo, sandbox } = await prepareRepo(`ctrl-c-${kind.length}`);
     const startedFile = ".git/berth/released";
     await sandbox.exec({ command: `mkfifo ${blockingPipe}; rm ${startedFile}` });
-    await using lease = kind === "alone" ? undefined : await sandbox.hold({ holder: "outer" });
+    await using lease =
+      kind === "alone" ? undefined : await sandbox.lease.hold({ holder: "outer" });
     const env: Record<string, string> =
       lease === undefined ? {} : { BERTH_LEASE: lease.token, BERTH_LEASE_SANDBOX: sandbox.id };
     const run = user.start(["exec", "--", "true"], { cwd: repo, env });

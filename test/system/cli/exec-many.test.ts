@@ -47,11 +47,13 @@ test("[LV14] twenty concurrent runs of one checkout share one sandbox, run one a
   expect(ids.size).toBe(1);
   const sandbox = connect(server).sandbox([...ids].join());
   // The others all wait for a holder, so that their order is visible.
-  const held = await sandbox.hold({ holder: "somebody" });
+  const held = await sandbox.lease.hold({ holder: "somebody" });
   const before = readTrace(trace).length;
   const runs = Array.from({ length: runCount }, (_, n) => run(n));
-  await until("all wait", async () => (await sandbox.lease()).waiterCount === runCount, 50_000);
-  const queue = (await sandbox.lease()).waiters.map(({ holder }) => /\((\d+)\)$/.exec(holder)?.[1]);
+  await until("all wait", async () => (await sandbox.lease.get()).waiterCount === runCount, 50_000);
+  const queue = (await sandbox.lease.get()).waiters.map(
+    ({ holder }) => /\((\d+)\)$/.exec(holder)?.[1],
+  );
   const since = readTrace(trace).slice(before);
   expect(since.map(({ step }) => step)).toEqual(Array(runCount).fill("waiting"));
   await held.release();
@@ -81,10 +83,10 @@ test.each([
     const [newest] = await listSandboxes();
     const sandbox = connect(server).sandbox(newest?.id ?? "");
     const next = started("echo mine; rm -f alive; sleep 0.3; test -e alive || echo alone");
-    await until("the next one waits", async () => (await sandbox.lease()).waiterCount === 1);
+    await until("the next one waits", async () => (await sandbox.lease.get()).waiterCount === 1);
     const killedAt = performance.now();
     doomed.child.kill("SIGKILL");
-    const isGranted = async () => (await sandbox.lease()).waiterCount === 0;
+    const isGranted = async () => (await sandbox.lease.get()).waiterCount === 0;
     await until("the next one has the lease", isGranted);
     const grantedMs = Math.round(performance.now() - killedAt);
     // Only printed: ../client/live-lease.test.ts tests the limit without other load.

@@ -54,8 +54,8 @@ test("[LV8] a slow reader gets all output, to the last byte of the document", as
 });
 
 test("[CL4] a reader that closes a long log early is not a failure", async () => {
-  const { id } = await sandbox.startProcess({ argv: ["seq", "1", "100000"] });
-  await sandbox.waitForProcess(id, { for: "exit", timeoutMs: 30_000 });
+  const { id } = await sandbox.processes.start({ argv: ["seq", "1", "100000"] });
+  await sandbox.process(id).wait({ for: "exit", timeoutMs: 30_000 });
   expect(await piped("head -n 1", "logs", id)).toEqual({ stdout: "1\n", stderr: "0\n" });
   const json = await piped("head -n 1", "logs", id, "--json");
   expect(json.stderr).toBe("0\n");
@@ -83,14 +83,14 @@ test.each([
 ] as const)(
   "%s that is interrupted prints one document with --json",
   async (_, args, signal, code) => {
-    await using _held = await sandbox.hold({ holder: "somebody" });
+    await using _held = await sandbox.lease.hold({ holder: "somebody" });
     const { child, ended } = user.start([...args], { cwd: repo });
-    await until("it waits", async () => (await sandbox.lease()).waiterCount === 1);
+    await until("it waits", async () => (await sandbox.lease.get()).waiterCount === 1);
     child.kill(signal);
     const ran = await ended;
     expect(ran.code).toBe(code);
     expect(JSON.parse(ran.stdout)).toMatchObject({ error: { code: "interrupted", signal } });
-    await until("its place is free", async () => (await sandbox.lease()).waiterCount === 0);
+    await until("its place is free", async () => (await sandbox.lease.get()).waiterCount === 0);
   },
 );
 
@@ -118,10 +118,10 @@ test("[LV11] after Ctrl-C a command that continues is reported, a second one end
   await until("it runs", () => printed.stdout.includes("ready"));
   child.kill("SIGINT");
   await until("it is reported", () => printed.stderr.includes("Press Ctrl-C again to kill it"));
-  const [{ id = "" } = {}] = (await sandbox.processes({ state: "running" })).processes;
+  const [{ id = "" } = {}] = await sandbox.processes.list({ state: "running" });
   child.kill("SIGINT");
   expect(await ended).toMatchObject({ code: 130 });
-  expect(await sandbox.process(id)).toMatchObject({ state: "exited" });
+  expect(await sandbox.process(id).get()).toMatchObject({ state: "exited" });
   expect(existsSync(here("kept"))).toBe(true);
   await expectNothingLeft(sandbox);
 });

@@ -117,7 +117,7 @@ describe("files of a run", () => {
     const script = "echo there > both; echo ready; trap 'exit 0' INT; while :; do sleep 0.05; done";
     const slow = started(["--json", "--", "sh", "-c", script]);
     const readThere = async () => {
-      const { body } = await sandbox.readFile("both");
+      const { body } = await sandbox.files.stream("both");
       return await new Response(body as ReadableStream).text();
     };
     const hasChanged = async () => (await readThere().catch(() => "")) === "there\n";
@@ -145,19 +145,19 @@ describe("interrupting a run", () => {
   });
 
   test("[LV11] Ctrl-C while waiting leaves the queue", async () => {
-    await using _held = await sandbox.hold({ holder: "somebody" });
+    await using _held = await sandbox.lease.hold({ holder: "somebody" });
     const run = started(["--", "true"]);
-    await until("it waits", async () => (await sandbox.lease()).waiterCount === 1);
+    await until("it waits", async () => (await sandbox.lease.get()).waiterCount === 1);
     run.child.kill("SIGINT");
     expect(await run.ended).toMatchObject({ code: 130, stdout: "" });
-    await until("its place is free", async () => (await sandbox.lease()).waiterCount === 0);
+    await until("its place is free", async () => (await sandbox.lease.get()).waiterCount === 0);
   });
 
   test("[LV12] a waiting user sees the holder once, and nothing with --json", async () => {
-    const held = await sandbox.hold({ holder: "somebody" });
+    const held = await sandbox.lease.hold({ holder: "somebody" });
     const run = started(["--", "echo", "mine"]);
     const quiet = started(["--json", "--", "true"]);
-    await until("both wait", async () => (await sandbox.lease()).waiterCount === 2);
+    await until("both wait", async () => (await sandbox.lease.get()).waiterCount === 2);
     await until("the holder is printed", () => run.printed.stderr.includes("\n"));
     expect(run.printed.stderr).toMatch(/^Waiting for somebody to finish(, 1 before this one)?\n$/);
     await held.release();
@@ -166,7 +166,7 @@ describe("interrupting a run", () => {
   });
 
   test("[LV12] --wait ends the wait with an error that names the holder", async () => {
-    await using _held = await sandbox.hold({ holder: "somebody" });
+    await using _held = await sandbox.lease.hold({ holder: "somebody" });
     const ran = await exec(["--wait", "1", "--json", "--", "true"]);
     expect(ran.code).toBe(1);
     const error = { code: "lease_wait_timeout", holder: "somebody" };
@@ -211,7 +211,10 @@ describe("network failures", () => {
     await waitForOutput(run, "ready");
     proxy.refuse(true);
     proxy.cut();
-    await until("the server has given up", async () => (await sandbox.lease()).state === "free");
+    await until(
+      "the server has given up",
+      async () => (await sandbox.lease.get()).state === "free",
+    );
     // The client learns from the log first that its command was ended by a signal.
     proxy.refuse(false);
     const ended = await run.ended;

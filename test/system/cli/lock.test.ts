@@ -17,7 +17,7 @@ import { hasTmux, TmuxScreen } from "./terminal/tmux-screen.ts";
 const { server, user, sandboxOf } = await useCliUser();
 const repo = user.repo("app");
 const sandbox = await sandboxOf(repo);
-const isFree = async () => (await sandbox.lease()).state === "free";
+const isFree = async () => (await sandbox.lease.get()).state === "free";
 
 /** Runs in a session of its own, so without the terminal of the tests. */
 function withoutTerminal(...args: string[]) {
@@ -43,7 +43,7 @@ test("[LV18] holds the lease while a local command runs, which may use it, and p
 
 test("[LV18] break takes the lease from its holder and ends the holder's local command", async () => {
   const held = user.start(["lock", "--", "sleep", "600"], { cwd: repo });
-  await until("the lease is held", async () => (await sandbox.lease()).state === "held");
+  await until("the lease is held", async () => (await sandbox.lease.get()).state === "held");
   const withoutReason = await user.berth(["lock", "break"], { cwd: repo });
   expect(withoutReason).toMatchObject({ code: 1 });
   expect(withoutReason.stderr).toContain("--reason");
@@ -140,7 +140,7 @@ test.each(["SIGINT", "SIGTERM"] as const)(
 test("[LV18] a waiting command reports a lost connection and gets the lease after it is back", async () => {
   await using proxy = await CutProxy.to(server.url);
   const other = connect({ ...server, WebSocket }).sandbox(sandbox.id);
-  const held = await other.hold({ holder: "x" });
+  const held = await other.lease.hold({ holder: "x" });
   const env = { BERTH_URL: proxy.url };
   const { printed, ended } = user.start(["lock", "--", "echo", "mine"], { cwd: repo, env });
   const isPrinted = (text: string) => until(text, () => printed.stderr.includes(text));

@@ -61,7 +61,7 @@ it("[CL23] logs ends with the current log; with --follow when the process ends",
   const following = user.start(["logs", process, "-f", "--id", id]);
   await until("it is followed", () => following.printed.stdout === "one\n");
   const sandbox = connect(server).sandbox(id);
-  await sandbox.writeStdin(process, Buffer.from("in\n"), { offset: 0, eof: true });
+  await sandbox.process(process).write(Buffer.from("in\n"), { offset: 0, eof: true });
   const printed = { code: 0, stdout: "one\ntwo in\n", stderr: "" };
   expect(await following.ended).toMatchObject(printed);
 });

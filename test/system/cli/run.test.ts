@@ -22,7 +22,7 @@ const repo = user.repo("app");
 const sandbox = await sandboxOf(repo);
 
 beforeEach(async () => {
-  for (const { id } of await running()) await sandbox.endProcess(id);
+  for (const { id } of await running()) await sandbox.process(id).delete();
 });
 
 const berth = (...args: string[]) => user.berth(args, { cwd: repo });
@@ -35,9 +35,9 @@ async function json<Document = RunDocument>([verb = "", ...args]: string[], code
   return JSON.parse(ran.stdout) as Document;
 }
 const failure = async (args: string[]) => (await json<{ error: object }>(args, 1)).error;
-const running = async () => (await sandbox.processes({ state: "running" })).processes;
+const running = async () => await sandbox.processes.list({ state: "running" });
 const isFree = async () => {
-  const { state, waiterCount } = await sandbox.lease();
+  const { state, waiterCount } = await sandbox.lease.get();
   expect({ state, waiterCount }).toEqual({ state: "free", waiterCount: 0 });
 };
 
@@ -46,7 +46,7 @@ it("[CL28] sends the checkout, starts the process under its name, and releases t
   const ran = await berth("run", "web", "--", "sh", "-c", "cat greeting.txt; sleep 600");
   const all = await running();
   const argv = ["sh", "-c", "cat greeting.txt; sleep 600"];
-  expect(all).toEqual([expect.objectContaining({ name: "web", argv })]);
+  expect([...all]).toEqual([expect.objectContaining({ name: "web", argv })]);
   const [process] = all;
   expect(ran).toMatchObject({ code: 0, stdout: `web is running: process ${process?.id}\n` });
   expect(ran.stderr).toBe("Follow it with `berth logs web -f`, end it with `berth kill web`.\n");
@@ -69,7 +69,7 @@ it("[CL28] replaces the process of that name and no other", async () => {
   expect(new Set((await running()).map(({ id }) => id))).toEqual(
     new Set([other.process.id, second.process.id]),
   );
-  expect((await sandbox.process(first.process.id)).state).toBe("exited");
+  expect((await sandbox.process(first.process.id).get()).state).toBe("exited");
 });
 
 it("[CL28] is ready when it listens, not before", async () => {
@@ -77,7 +77,7 @@ it("[CL28] is ready when it listens, not before", async () => {
   const { process, readyMs } = await json(["run", "web", "--port", "3100", "--", ...late]);
   expect(readyMs).toBeGreaterThan(1000);
   expect(process.state).toBe("running");
-  const { met } = await sandbox.waitForProcess(process.id, { for: "port:3100", timeoutMs: 5000 });
+  const { met } = await sandbox.process(process.id).wait({ for: "port:3100", timeoutMs: 5000 });
   expect(met).toBe(true);
   const second = await json(["run", "web", "-p", "3100", "--", ...serverAt(3100)]);
   expect(second.replaced).toBe(process.id);
@@ -97,7 +97,7 @@ it("[CL28] uses the lease of `berth lock`, runs longer than that, and in the san
   const ran = await berth("lock", "--wait", "60", "--", "sh", "-c", script);
   expect(ran).toMatchObject({ code: 0, signal: null });
   expect(await running()).toMatchObject([{ name: "web", argv: ["sleep", "601"] }]);
-  await until("it is free", async () => (await sandbox.lease()).state === "free");
+  await until("it is free", async () => (await sandbox.lease.get()).state === "free");
   const result = await berth("run", "db", "--id", sandbox.id, "--", "sleep", "600");
   const nameArgs = `db --id ${sandbox.id}`;
   expect(result.stderr).toBe(
@@ -141,7 +141,7 @@ it("[CL29] releases the lease at Ctrl-C, and the process continues", async () =>
   const args = ["run", "web", "--port", "3103", "--", "sleep", "600"];
   const started = user.start(args, { cwd: repo });
   await until("it is waited for", async () => (await running()).length === 1);
-  expect((await sandbox.lease()).state).toBe("held");
+  expect((await sandbox.lease.get()).state).toBe("held");
   started.child.kill("SIGINT");
   expect(await started.ended).toMatchObject({
     ...{ code: 130, stdout: "" },
@@ -212,7 +212,7 @@ it("[CL31] kill reports a missing process, and waits for the holder of the lease
   const stale = await failure(["kill", "paaaaaaaaaaaa-bbbbbbbb"]);
   expect(stale).toMatchObject({ code: "stale_handle" });
   await json(["run", "web", "--", "sleep", "600"]);
-  await using lease = await sandbox.hold({ holder: "somebody" });
+  await using lease = await sandbox.lease.hold({ holder: "somebody" });
   const refused = await failure(["kill", "web", "--wait", "0"]);
   expect(refused).toMatchObject({ code: "lease_wait_timeout" });
   expect(await running()).toHaveLength(1);
@@ -228,10 +228,10 @@ it("[CL31] kill by name ends the running process, even if one that could not sta
 
 it("[CL31] kill by name ends the process that has the name once the lease is granted", async () => {
   await json(["run", "web", "--", "sleep", "600"]);
-  await using lease = await sandbox.hold({ holder: "somebody" });
+  await using lease = await sandbox.lease.hold({ holder: "somebody" });
   const ending = berth("kill", "web");
-  await until("it waits", async () => (await sandbox.lease()).waiterCount === 1);
-  const { id } = await sandbox.startProcess(
+  await until("it waits", async () => (await sandbox.lease.get()).waiterCount === 1);
+  const { id } = await sandbox.processes.start(
     { name: "web", argv: ["sleep", "601"], ifRunning: "replace" },
     { lease: lease.token },
   );
@@ -282,7 +282,7 @@ it("[CL32] starts nothing if something else already listens on the port", async 
   await json(["run", "web", "--port", "3104", "--", ...serverAt(3104)]);
   const refused = await failure(["run", "other", "--port", "3104", "--", ...serverAt(3104)]);
   expect(refused).toMatchObject({ code: "port_taken", port: 3104 });
-  expect((await sandbox.processes({ name: "other" })).processes).toEqual([]);
+  expect(await sandbox.processes.list({ name: "other" })).toHaveLength(0);
   // The process that is replaced frees its own port.
   const repeated = await json(["run", "web", "--port", "3104"]);
   expect(repeated.process).toMatchObject({ name: "web" });

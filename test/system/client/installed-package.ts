@@ -49,7 +49,7 @@ export class InstalledPackage {
   }
 
   get package(): string {
-    return join(this.project, "node_modules/berth");
+    return join(this.project, "node_modules/@berth-sandbox/berth");
   }
 
   write(name: string, text: string): void {

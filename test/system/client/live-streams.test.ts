@@ -15,11 +15,11 @@ const slowly = "for n in $(seq 1 60); do echo line $n; sleep 0.03; done";
 test("[LV19] a followed log is complete over cut connections and ends with the exit", async () => {
   await using proxy = await CutProxy.to(server.url);
   const sandbox = connect({ url: proxy.url, key: server.key }).sandbox(id);
-  const process = await sandbox.startProcess({ command: `${slowly}; exit 4` });
+  const process = await sandbox.processes.start({ command: `${slowly}; exit 4` });
   let text = "";
   let cuts = 0;
   let exit: unknown;
-  for await (const event of sandbox.followLogs(process.id)) {
+  for await (const event of sandbox.process(process.id).logs()) {
     if (event.type === "output") text += new TextDecoder().decode(event.bytes);
     if (event.type === "exit") exit = event.exitCode;
     if (cuts < 3 && text.includes(`line ${(cuts + 1) * 10}\n`)) {
@@ -34,8 +34,8 @@ test("[LV19] a followed log is complete over cut connections and ends with the e
 test("[LV20] an attached terminal continues by offset over cut connections and ends with the exit", async () => {
   await using proxy = await CutProxy.to(server.url);
   const sandbox = connect({ url: proxy.url, key: server.key }).sandbox(id);
-  await sandbox.createTerminal({ id: "t", argv: ["sh", "-c", `read go; ${slowly}; exit 3`] });
-  await using live = await sandbox.attachTerminal("t", { after: 0 });
+  await sandbox.terminals.create({ id: "t", argv: ["sh", "-c", `read go; ${slowly}; exit 3`] });
+  await using live = await sandbox.terminal("t").attach({ after: 0 });
   live.write(new TextEncoder().encode("go\n"));
   let text = "";
   let cuts = 0;
@@ -56,11 +56,11 @@ test("[LV20] an attached terminal continues by offset over cut connections and e
 
 test("[LV20] an aborted signal prevents attaching, and a later abort detaches", async () => {
   const sandbox = connect(server).sandbox(id);
-  await sandbox.createTerminal({ id: "given-up", argv: ["sh", "-c", "sleep 60"] });
+  await sandbox.terminals.create({ id: "given-up", argv: ["sh", "-c", "sleep 60"] });
   const ended = AbortSignal.abort(new Error("given up"));
-  await expect(sandbox.attachTerminal("given-up", { signal: ended })).rejects.toThrow("given up");
+  await expect(sandbox.terminal("given-up").attach({ signal: ended })).rejects.toThrow("given up");
   const ends = new AbortController();
-  await using live = await sandbox.attachTerminal("given-up", { signal: ends.signal });
+  await using live = await sandbox.terminal("given-up").attach({ signal: ends.signal });
   const seen: string[] = [];
   const reading = (async () => {
     for await (const event of live) seen.push(event.type);
@@ -68,5 +68,5 @@ test("[LV20] an aborted signal prevents attaching, and a later abort detaches", 
   ends.abort();
   await reading;
   expect(seen).not.toContain("exit");
-  await sandbox.endTerminal("given-up");
+  await sandbox.terminal("given-up").delete();
 });

@@ -14,47 +14,65 @@ const installed = () => {
 
 /** What a first program would do, in JavaScript, with what a user has. */
 const program = `
-import { BerthError, connect } from "berth/client";
+import { BerthError, connect } from "@berth-sandbox/berth";
 const berth = connect({ url: process.env.BERTH, key: process.env.KEY });
-const { id } = await berth.create();
-const sandbox = berth.sandbox(id);
+const sandbox = await berth.create();
 const { state } = await sandbox.waitUntilRunning();
 const bytes = new Uint8Array(3_000_000).map((_, n) => n);
 const uploaded = [];
-await sandbox.writeFile("up/a b.bin", new Blob([bytes]), { mkdirs: true, progress: (p) => uploaded.push(p) });
-const { stdout } = await sandbox.exec({ command: "wc -c < 'up/a b.bin'" });
-let down = 0;
-for await (const piece of (await sandbox.readFile("up/a b.bin")).body) down += piece.length;
-const { id: process_ } = await sandbox.startProcess({ command: "echo out; echo err >&2; exit 3" });
+await sandbox.files.write("up/a b.bin", new Blob([bytes]), { progress: (p) => uploaded.push(p) });
+const { stdout } = await sandbox.exec("wc -c < 'up/a b.bin'");
+const down = (await sandbox.files.read("up/a b.bin")).length;
+const started = await sandbox.processes.start("echo out; echo err >&2; exit 3");
 const events = [];
-for await (const event of sandbox.followLogs(process_)) events.push(event.type === "output" ? event.stream : event.exitCode);
-const refused = await sandbox.readFile("nowhere").catch((error) => error);
-await sandbox.destroy();
+for await (const event of started.logs()) events.push(event.type === "output" ? event.stream : event.exitCode);
+const refused = await sandbox.files.read("nowhere").catch((error) => error);
+await sandbox.delete();
 console.log(JSON.stringify({
   node: process.version, state, stdout, down, events,
   progress: uploaded.at(-1), isTyped: refused instanceof BerthError, code: refused.code,
 }));
 `;
 
+/** What users of other SDKs type first: write a script, stream it, serve a port, read back, list, end. */
+const guessed = `
+import { Berth } from "@berth-sandbox/berth";
+const sandbox = await Berth.connect().create();
+await sandbox.files.write("count.sh", "for n in 1 2 3; do echo $n; done; echo done > result.txt");
+const { exitCode } = await sandbox.exec("sh count.sh", { onStdout: (text) => process.stdout.write(text) });
+const server = await sandbox.processes.start("python3 -m http.server 8000 --bind 127.0.0.1");
+await server.wait({ for: "port:8000" });
+const { pathUrl } = await sandbox.ports.open(8000);
+console.log(exitCode, (await fetch(pathUrl)).status);
+console.log(await sandbox.files.readText("result.txt"));
+for (const { path } of await sandbox.files.list()) console.log(path);
+await server.kill();
+await sandbox.delete();
+`.trim();
+
 const consumer = `
-import { BerthError, connect, type Berth, type ExecResult, type Process, type Sandbox } from "berth/client";
+import { BerthError, connect, type Berth, type CallOptions, type ExecResult, type Process, type Sandbox } from "@berth-sandbox/berth";
 const berth: Berth = connect({ url: "http://127.0.0.1:1", key: () => "k" });
-export async function use(signal: AbortSignal): Promise<string> {
-  const made: Sandbox = await berth.create({ scope: { repo: "a" }, metadata: { a: "b" } }, { signal });
-  const state: "starting" | "running" | "pausing" | "paused" | "failed" | "destroying" | "destroyed" = made.state;
-  const sandbox = berth.sandbox(made.id);
+export async function use(signal: NonNullable<CallOptions["signal"]>): Promise<string> {
+  const sandbox: Sandbox = await berth.create({ scope: { repo: "a" }, metadata: { a: "b" } }, { signal });
+  const { state } = await sandbox.get();
+  const all: "starting" | "running" | "pausing" | "paused" | "failed" | "destroying" | "destroyed" = state;
   const result: ExecResult = await sandbox.exec({ argv: ["true"] }, { signal, waitMs: 5, answerWithinMs: 5 });
-  const started: Process = await sandbox.startProcess({ command: "true" });
-  for await (const event of sandbox.followLogs(started.id)) if (event.type === "exit") break;
-  await using lease = await sandbox.hold({ holder: "me" });
-  await sandbox.pause({ lease: lease.token });
+  const started: Process = await sandbox.processes.start({ command: "true" });
+  for await (const event of started.logs()) if (event.type === "exit") break;
+  await started.wait({ for: "port:80" });
+  // @ts-expect-error a condition is not any text
+  await started.wait({ for: "prot:80" });
+  const text: string = await sandbox.files.readText("a");
+  const lease = await sandbox.lease.hold({ holder: "me" });
+  await sandbox.stop({ lease: lease.token });
   // @ts-expect-error a command is text
   await sandbox.exec({ command: 5 });
   // @ts-expect-error there is no such option
   await sandbox.exec({ command: "true" }, { wait: 5 });
   // @ts-expect-error nor is there such a state
-  if (made.state === "sleeping") throw new BerthError("internal", state);
-  return result.stdout + String(result.exitCode);
+  if (state === "sleeping") throw new BerthError("internal", state);
+  return result.stdout + String(result.exitCode) + text + all;
 }
 `;
 
@@ -66,7 +84,7 @@ describe("the package, installed in an empty project", () => {
 
   it("[SD8] is the only installed package, and contains the SDK, its types and the command", () => {
     const packages = readdirSync(join(installed().project, "node_modules"));
-    expect(packages.filter((name) => !name.startsWith("."))).toEqual(["berth"]);
+    expect(packages.filter((name) => !name.startsWith("."))).toEqual(["@berth-sandbox"]);
     const files = readdirSync(installed().package, { recursive: true, encoding: "utf8" });
     const kinds = new Set(files.map((name) => name.replace(/\/types\/.*/, "/types/…")));
     expect([...kinds].sort()).toEqual([
@@ -127,7 +145,7 @@ describe("the package, installed in an empty project", () => {
   it("[SD8] runs the first session of the README", async () => {
     const page = readFileSync(join(root, "README.md"), "utf8");
     const example = /```js\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
-    expect(example).toContain("writeFile");
+    expect(example).toContain("files.write");
     await using server = await useSharedServer();
     installed().write("readme.mjs", example.replace("http://127.0.0.1:8787", server.url));
     const env = { BERTH_KEY: server.key };
@@ -141,15 +159,24 @@ describe("the package, installed in an empty project", () => {
     const field = /\/\*\* [A-Z][^\n]*\. \*\/\n {4}timeoutMs\?: number/;
     expect(types("protocol/exec.d.ts")).toMatch(field);
     expect(types("protocol/verbs/derived.d.ts")).toMatch(/\/\*\* [A-Z][^\n]*\. \*\/\n {4}exec: /);
-    expect(types("client/connect.d.ts")).toContain("connect(");
+    expect(types("client/berth.d.ts")).toContain("static connect(");
   });
 
-  it("[SD9] has types that a strict project can use without any other package", async () => {
+  it("[SD14] runs what users of other sandboxes type first, in at most 13 lines", async () => {
+    expect(guessed.split("\n").length).toBeLessThanOrEqual(13);
+    await using server = await useSharedServer();
+    installed().write("guessed.mjs", guessed);
+    const env = { BERTH_URL: server.url, BERTH_KEY: server.key };
+    const { code, stdout, stderr } = await installed().run("node", ["guessed.mjs"], env);
+    const files = "/workspace/count.sh\n/workspace/result.txt\n";
+    expect([code, stdout, stderr]).toEqual([0, `1\n2\n3\n0 200\ndone\n\n${files}`, ""]);
+  });
+
+  it("[SD9] has types that a strict project can use without any other package or the DOM", async () => {
     installed().write("use.ts", consumer);
-    const strict = ["--strict", "--noEmit", "--target", "es2022", "--types", ""];
-    const library = ["--lib", "es2022,esnext.disposable,dom,dom.asynciterable"];
+    const strict = ["--strict", "--noEmit", "--target", "es2022", "--types", "", "--lib", "es2022"];
     for (const resolution of ["nodenext", "preserve"]) {
-      const args = [...strict, ...library, "--module", resolution, "use.ts"];
+      const args = [...strict, "--module", resolution, "use.ts"];
       const { code, stdout } = await installed().run(tools.node, [tools.tsc, ...args]);
       expect(stdout).toBe("");
       expect(code).toBe(0);
@@ -169,15 +196,13 @@ export default {
       key: "of nobody: the binding says who calls",
       fetch: (url, init) => env.BERTH.fetch(url, init),
     });
-    const { id } = await berth.create();
-    const sandbox = berth.sandbox(id);
-    await sandbox.waitUntilRunning();
+    const sandbox = await berth.create();
     const stream = new Blob(["from a Worker"]).stream();
     const reported = [];
-    await sandbox.writeFile("a", { stream, bytes: 13 }, { progress: (p) => reported.push(p) });
-    const { stdout } = await sandbox.exec({ command: "cat a" });
-    const { code } = await sandbox.process("none").catch((error) => error);
-    const { state } = await sandbox.destroy();
+    await sandbox.files.write("a", { stream, bytes: 13 }, { progress: (p) => reported.push(p) });
+    const { stdout } = await sandbox.exec("cat a");
+    const { code } = await sandbox.process("none").get().catch((error) => error);
+    const { state } = await sandbox.delete();
     return Response.json({ value: { stdout, code, state, reported } });
   },
 };`);

@@ -13,30 +13,29 @@ const sandbox = connect(server).sandbox(await server.create());
 const stubborn = 'trap "echo asked" TERM; echo up; while :; do sleep 1000; done';
 
 test("[P37] a lease lost during a replacement leaves the name to the next holder", async () => {
-  const { id } = await sandbox.startProcess({ name: "web", command: stubborn });
-  await sandbox.waitForProcess(id, { for: "log:up" });
-  const lease = await sandbox.hold({ holder: "one" });
+  const { id } = await sandbox.processes.start({ name: "web", command: stubborn });
+  await sandbox.process(id).wait({ for: "log:up" });
+  const lease = await sandbox.lease.hold({ holder: "one" });
   const { token } = lease;
   const command = "echo one >> started; sleep 600";
   const call = { name: "web", command, ifRunning: "replace" } as const;
   const replacing = Array.from({ length: 5 }, (_, n) =>
-    sandbox
-      .startProcess(call, { lease: token, ...(n < 3 ? {} : { idempotencyKey: `k${n}` }) })
+    sandbox.processes
+      .start(call, { lease: token, ...(n < 3 ? {} : { idempotencyKey: `k${n}` }) })
       .catch((error: { code: string }) => error.code),
   );
   // The first call waits for the end of this process.
-  expect((await sandbox.waitForProcess(id, { for: "log:asked" })).met).toBe(true);
-  await sandbox.breakLease("a test");
-  const next = await sandbox.hold({ holder: "two", waitMs: 60_000 });
+  expect((await sandbox.process(id).wait({ for: "log:asked" })).met).toBe(true);
+  await sandbox.lease.break("a test");
+  const next = await sandbox.lease.hold({ holder: "two", waitMs: 60_000 });
   for (const code of await Promise.all(replacing)) expect(code).toBe("lease_lost");
-  const running = await sandbox.processes({ name: "web", state: "running" });
-  expect(running.processes).toEqual([]);
-  const mine = await sandbox.startProcess(
+  expect(await sandbox.processes.list({ name: "web", state: "running" })).toHaveLength(0);
+  const mine = await sandbox.processes.start(
     { name: "web", argv: ["sleep", "600"] },
     { lease: next.token },
   );
   await next.release();
-  expect((await sandbox.process(mine.id)).state).toBe("running");
+  expect((await mine.get()).state).toBe("running");
   expect((await sandbox.exec({ command: "cat started" })).exitCode).not.toBe(0);
-  expect((await sandbox.processes({ name: "web" })).processes).toHaveLength(2);
+  expect(await sandbox.processes.list({ name: "web" })).toHaveLength(2);
 });

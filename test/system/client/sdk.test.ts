@@ -19,10 +19,10 @@ describe("the SDK and a real Berth", () => {
     expect(await sandbox.waitUntilRunning({ progress })).toMatchObject({ id, state: "running" });
     expect(seen.at(0)).toBe("paused");
     expect(seen.at(-1)).toBe("running");
-    await sandbox.pause();
+    await sandbox.stop();
     expect((await sandbox.get()).state).toBe("paused");
     expect(await sandbox.waitUntilRunning()).toMatchObject({ state: "running" });
-    await sandbox.destroy();
+    await sandbox.delete();
     await until("it is gone", async () => (await sandbox.get()).state === "destroyed");
     const error = await rejection(sandbox.waitUntilRunning());
     expect(error).toMatchObject({ code: "sandbox_destroyed", facts: { state: "destroyed" } });
@@ -65,14 +65,14 @@ describe("the SDK and a real Berth", () => {
     const up: number[] = [];
     let [down, bytes] = [0, 0];
     const content = { stream: chunks(), bytes: total };
-    await sandbox.writeFile("big", content, { progress: ({ bytes }) => up.push(bytes) });
+    await sandbox.files.write("big", content, { progress: ({ bytes }) => up.push(bytes) });
     expect(up).toHaveLength(96);
     expect(up.at(-1)).toBe(total);
     const progress = (current: { bytes: number; total: number }) => {
       expect(current.total).toBe(total);
       down = current.bytes;
     };
-    for await (const part of (await sandbox.readFile("big", { progress })).body) {
+    for await (const part of (await sandbox.files.stream("big", { progress })).body) {
       bytes += part.byteLength;
     }
     expect([down, bytes]).toEqual([total, total]);
@@ -81,11 +81,80 @@ describe("the SDK and a real Berth", () => {
   it("[SD12] opens a port that others can reach, and closes it", async () => {
     const sandbox = await createSandbox();
     const command = "exec python3 -m http.server 8123 --bind 127.0.0.1";
-    await sandbox.startProcess({ command });
-    const { pathUrl } = await sandbox.openPort({ port: 8123 });
+    await sandbox.processes.start({ command });
+    const { pathUrl } = await sandbox.ports.open({ port: 8123 });
     await until("it answers", async () => (await fetch(pathUrl)).status === 200);
-    expect((await sandbox.ports()).ports).toMatchObject([{ port: 8123, wake: false }]);
-    expect(await sandbox.closePort(8123)).toBeUndefined();
-    expect((await sandbox.ports()).ports).toEqual([]);
+    expect([...(await sandbox.ports.list())]).toMatchObject([{ port: 8123, wake: false }]);
+    expect(await sandbox.ports.close(8123)).toBeUndefined();
+    expect(await sandbox.ports.list()).toHaveLength(0);
+  });
+
+  it("[SD15] passes output on while the command runs, and returns what exec returns", async () => {
+    const sandbox = await createSandbox();
+    const heard: string[] = [];
+    const command = "cat; until [ -e ready ]; do sleep 0.02; done; echo ende \u00e4 >&2; exit 3";
+    const result = await sandbox.exec(command, {
+      cwd: "/workspace",
+      stdin: "first\n",
+      onStdout(text) {
+        heard.push(text);
+        void sandbox.files.write("/workspace/ready", "");
+      },
+      onStderr: (text) => heard.push(text),
+    });
+    expect(heard.join("")).toBe("first\nende \u00e4\n");
+    const expected = { exitCode: 3, signal: null, timedOut: false, truncated: false, leftovers: 0 };
+    expect(result).toMatchObject({ ...expected, stdout: "first\n", stderr: "ende \u00e4\n" });
+    const short = await sandbox.exec("printf 123456", { maxOutputBytes: 4, onStdout: () => {} });
+    expect(short).toMatchObject({ stdout: "1234", truncated: true });
+  });
+
+  it("[SD15] ends the command that it follows when its signal aborts", async () => {
+    const sandbox = await createSandbox();
+    const controller = new AbortController();
+    const call = sandbox.exec("echo up; exec sleep 986", {
+      signal: controller.signal,
+      onStdout: () => controller.abort(new Error("enough")),
+    });
+    expect(await rejection(call)).toMatchObject({ message: "enough" });
+    const running = () => sandbox.processes.list({ state: "running" });
+    await until("it is ended", async () => (await running()).length === 0);
+  });
+
+  it("[SD16] forks the files of this moment into several sandboxes, and leaves no checkpoint", async () => {
+    const sandbox = await createSandbox();
+    await sandbox.files.write("a/kept.txt", "of both");
+    const forks = await sandbox.fork(2, { settings: { metadata: { fork: "yes" } } });
+    expect(new Set(forks.map(({ id }) => id)).size).toBe(2);
+    await forks[0]?.files.write("a/kept.txt", "changed");
+    expect(await forks[1]?.files.readText("a/kept.txt")).toBe("of both");
+    expect(await sandbox.files.readText("a/kept.txt")).toBe("of both");
+    expect(forks.map(({ info }) => info?.state)).toEqual(["running", "running"]);
+    expect((await berth.list({ metadata: { fork: "yes" } })).length).toBe(2);
+    expect(await sandbox.checkpoints.list()).toHaveLength(0);
+    expect(await rejection(sandbox.fork(0))).toMatchObject({ facts: { field: "count" } });
+  });
+
+  it("[SD14] has sessions, terminals and plans as handles", async () => {
+    const sandbox = await createSandbox();
+    const session = await sandbox.sessions.create();
+    await session.exec("cd /tmp; word=kept");
+    expect((await session.exec("echo $word $PWD")).stdout).toBe("kept /tmp\n");
+    expect((await (await session.start("exit 4")).wait()).exitCode).toBe(4);
+    const terminal = await sandbox.terminals.create({
+      argv: ["sh", "-c", "read word; echo got-$word; read it"],
+    });
+    await using live = await terminal.attach();
+    live.write("one\n");
+    await until("it answers", async () => (await terminal.screen()).text.includes("got-one"));
+    await terminal.delete();
+    const plan = await berth.plans.create(`handles-${sandbox.id}`);
+    await plan.setMember("only", { sandboxId: sandbox.id });
+    expect((await plan.get()).members).toHaveLength(1);
+    expect((await plan.commit({ allowEmpty: true })).outcome).toBe("committed");
+    expect((await plan.listCommits()).map(({ commit }) => commit)).toEqual([1]);
+    await plan.delete();
+    const removed = await rejection(berth.plans.get(plan.name));
+    expect(removed.code).toBe("not_found");
   });
 });

@@ -1,6 +1,6 @@
 /** Saved trees while other things happen: destroy, removal, forks, callers who go, changes of metadata. */
 import { afterEach, describe, expect, it } from "vitest";
-import { connect } from "../../../src/client/index.ts";
+import { connectCalls } from "../../berth-calls.ts";
 import { until } from "../../until.ts";
 import { startFileServer } from "../file-server.ts";
 import { processesNaming } from "../processes.ts";
@@ -178,7 +178,7 @@ describe("saved trees during other calls", () => {
   it("[H21] a caller that disconnects midway leaves a complete checkpoint or none, and a working sandbox", async () => {
     const id = await filled();
     const leaving = new AbortController();
-    const saving = connect(server).sandbox(id).makeCheckpoint({}, { signal: leaving.signal });
+    const saving = connectCalls(server).sandbox(id).makeCheckpoint({}, { signal: leaving.signal });
     const copy = await pauseCopy(server);
     leaving.abort();
     await expect(saving).rejects.toThrow();

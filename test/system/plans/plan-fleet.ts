@@ -3,10 +3,10 @@
  * and checks that nothing is left at the end.
  */
 import { expect } from "vitest";
-import { connect } from "../../../src/client/connect.ts";
 import type { PlanApi } from "../../../src/protocol/api.ts";
 import type { Commit } from "../../../src/protocol/plan.ts";
 import { parallel } from "../../bench/measure.ts";
+import { connectCalls } from "../../berth-calls.ts";
 import { until } from "../../until.ts";
 import { engineEntries, trashIsEmpty, treeSnapshot } from "../files/workspace.ts";
 import type { Server } from "../server.ts";
@@ -36,7 +36,7 @@ export class Fleet {
   }
 
   get plan(): PlanApi {
-    return connect(this.server).plan(this.name);
+    return connectCalls(this.server).plan(this.name);
   }
 
   get ids(): string[] {

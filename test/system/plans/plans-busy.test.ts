@@ -1,6 +1,6 @@
 /** What a plan of real sandboxes refuses and lets in while it runs, its largest size, and members of every kind. */
 import { afterAll, describe, expect, it } from "vitest";
-import { connect } from "../../../src/client/connect.ts";
+import { connectCalls } from "../../berth-calls.ts";
 import { rejection } from "../../unit/client/scripted-server.ts";
 import { until } from "../../until.ts";
 import { startFileServer } from "../file-server.ts";
@@ -118,7 +118,7 @@ describe("a plan of fifty real sandboxes", () => {
 describe("members of every kind", () => {
   it("[PL104] a sandbox is in one plan; an empty commit is made on request; a fork of a commit has its files", async () => {
     const fleet = await Fleet.of(server, "kinds", 3);
-    const second = connect(server).plan("second");
+    const second = connectCalls(server).plan("second");
     await second.put();
     const refused = await rejection(second.putMember("mine", { sandboxId: fleet.id(0) }));
     expect(refused).toMatchObject({ code: "in_other_plan", facts: { plan: "kinds" } });

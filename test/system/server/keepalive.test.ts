@@ -45,7 +45,7 @@ describe.concurrent("keepalive of WebSockets, through the Worker", () => {
 
     // The platform's own WebSocket, of Node here.
     const sdk = connect(server);
-    const live = await sdk.sandbox(id).attachTerminal("one");
+    const live = await sdk.sandbox(id).terminal("one").attach();
     const events: string[] = [];
     const reading = (async () => {
       for await (const event of live) events.push(event.type);

@@ -2,7 +2,8 @@ import { getEventListeners } from "node:events";
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { rejectOnAbort } from "../../../src/client/http/timing.ts";
-import { BerthError, connect, errors } from "../../../src/client/index.ts";
+import { BerthError, connect } from "../../../src/client/index.ts";
+import { errors } from "../../../src/protocol/error-codes.ts";
 import {
   connectScripted,
   neverRespond,
@@ -99,10 +100,11 @@ describe("a call", () => {
   });
 
   it("[SD2] never shows its key in what a program prints", async () => {
-    const { berth, sandbox } = await connectScripted([respondError("not_found")]);
+    const { sdk } = await connectScripted([respondError("not_found")]);
+    const sandbox = sdk.sandbox("a");
     const error = await rejection(sandbox.get());
-    const shown = [berth, sandbox, error].map((value) => inspect(value, { depth: 9 }));
-    expect(shown.join("")).toContain("exec");
+    const shown = [sdk, sandbox, error].map((value) => inspect(value, { depth: 9 }));
+    expect(shown.join("")).toContain("checkpoints");
     expect(shown.join("")).not.toContain("the key");
   });
 
@@ -143,7 +145,7 @@ describe("cancelling a call", () => {
   });
 
   it("[SD5] works for every method, and for all calls of a handle", async () => {
-    const { berth, sandbox, server } = await connectScripted([respond({})]);
+    const { berth, sandbox, sdk, server } = await connectScripted([respond({})]);
     const signal = AbortSignal.abort(new Error("before"));
     const calls = [
       sandbox.get({ signal }),
@@ -154,8 +156,8 @@ describe("cancelling a call", () => {
       sandbox.patchMetadata({ signal: "kept" }, { signal }),
       sandbox.readFile("f", { signal }),
       berth.list({ signal }),
-      sandbox.with({ signal }).touch(),
-      berth.with({ signal }).sandbox("b").get(),
+      sdk.sandbox("a").with({ signal }).touch(),
+      sdk.with({ signal }).sandbox("b").files.list(),
     ];
     for (const call of calls) expect(await rejection(call)).toMatchObject({ message: "before" });
     expect(server.requests).toEqual([]);
@@ -192,9 +194,9 @@ describe("cancelling a call", () => {
 
   it("[LV20] leaves no listener on the signal of a terminal that it could not attach to", async () => {
     const responders = [respondError("not_found"), respond({ ticket: "t" })];
-    const { sandbox } = await connectScripted(responders);
+    const { sdk } = await connectScripted(responders);
     const { signal } = new AbortController();
-    const attaching = sandbox.attachTerminal("main", { signal });
+    const attaching = sdk.sandbox("a").terminal("main").attach({ signal });
     expect(await rejection(attaching)).toMatchObject({ code: "not_found" });
     expect(getEventListeners(signal, "abort")).toHaveLength(0);
   });

@@ -6,14 +6,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
-import {
-  type Berth,
-  type BerthError,
-  type Clock,
-  type ConnectOptions,
-  connect,
-  type SandboxHandle,
-} from "../../../src/client/index.ts";
+import type { Clock } from "../../../src/client/http/http-client.ts";
+import { Berth, type BerthError, type ConnectOptions } from "../../../src/client/index.ts";
+import type { SandboxCalls } from "../../../src/client/verbs.ts";
+import { type ConnectedCalls, connectCalls } from "../../berth-calls.ts";
 
 export type Responder = (response: ServerResponse) => void;
 
@@ -56,9 +52,11 @@ async function startScriptedServer(...responders: Responder[]): Promise<Scripted
 }
 
 export type Connected = {
-  berth: Berth;
+  berth: ConnectedCalls;
   /** One of its sandboxes. */
-  sandbox: SandboxHandle;
+  sandbox: SandboxCalls;
+  /** The same server as users of the SDK have it. */
+  sdk: Berth;
   server: ScriptedServer;
   /** The waits before retries, in ms. */
   slept: number[];
@@ -74,8 +72,10 @@ export async function connectScripted(
 ): Promise<Connected> {
   const server = await startScriptedServer(...responders);
   const { clock, slept } = recordingClock();
-  const berth = connect({ url: `${server.url}/`, key: "the key", clock, ...options });
-  return { berth, sandbox: berth.sandbox("a"), server, slept };
+  const connection = { url: `${server.url}/`, key: "the key", clock, ...options };
+  const berth = connectCalls(connection);
+  const sdk = Berth.connect(connection);
+  return { berth, sandbox: berth.sandbox("a"), sdk, server, slept };
 }
 
 function recordingClock(): { clock: Clock; slept: number[] } {

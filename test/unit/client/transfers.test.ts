@@ -1,7 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { Download } from "../../../src/client/http/download.ts";
-import { connect, type Progress, type SandboxHandle } from "../../../src/client/index.ts";
+import type { Progress } from "../../../src/client/index.ts";
+import type { SandboxCalls } from "../../../src/client/verbs.ts";
+import { connectCalls } from "../../berth-calls.ts";
 import {
   connectScripted,
   disconnect,
@@ -167,7 +169,7 @@ describe("downloads", () => {
       },
     });
     const fetch = async () => new Response(body);
-    const berth = connect({ url: "http://127.0.0.1:1", key: "k", fetch });
+    const berth = connectCalls({ url: "http://127.0.0.1:1", key: "k", fetch });
     const controller = new AbortController();
     const { signal } = controller;
     const query = { raw: true, follow: true, stream: "stdout" } as const;
@@ -179,7 +181,7 @@ describe("downloads", () => {
   });
 
   it("[SD7] end when the reader stops, disposes of them unread, or aborts", async () => {
-    const stops: ((sandbox: SandboxHandle) => Promise<unknown>)[] = [
+    const stops: ((sandbox: SandboxCalls) => Promise<unknown>)[] = [
       async (sandbox) => {
         for await (const _ of await sandbox.downloadArchive(".")) break;
       },

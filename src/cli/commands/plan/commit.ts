@@ -1,6 +1,6 @@
 /** `berth plan commit` commits the current files of all members, or of none; `berth plan rollback` restores them. */
 import { randomUUID } from "node:crypto";
-import type { PlanApi } from "../../../protocol/api.ts";
+import type { Plan } from "../../../client/index.ts";
 import type { Commit, MemberResult } from "../../../protocol/plan.ts";
 import { flag } from "../../args/option.ts";
 import { command } from "../../command.ts";
@@ -52,7 +52,7 @@ const runTimeoutMs = 30 * 60_000;
 
 async function waitForRun(
   { progress }: Context,
-  plan: Pick<PlanApi, "commitOf">,
+  plan: Pick<Plan, "getCommit">,
   started: Commit,
 ): Promise<Commit> {
   const limit = Date.now() + runTimeoutMs;
@@ -66,7 +66,7 @@ async function waitForRun(
         code: "pending",
       });
     }
-    run = await plan.commitOf(run.commit, { waitMs: pollWaitMs });
+    run = await plan.getCommit(run.commit, { waitMs: pollWaitMs });
   }
   progress.end();
   return run;

@@ -12,7 +12,7 @@ export const createCommand = command({
   args: { plan: planArgument },
   examples: [["A plan for a release", "berth plan create release"]],
   async run({ berth, output }, { args }) {
-    const plan = await berth.plan(checkPlanName(args.plan)).put();
+    const { info: plan } = await berth.plans.create(checkPlanName(args.plan));
     output.printResult({ plan }, `Plan ${plan.name} has ${plan.members.length} sandboxes.`);
   },
 });
@@ -28,7 +28,7 @@ export const deleteCommand = command({
   examples: [["With its sandboxes", "berth plan delete release --stop"]],
   async run({ berth, output }, { args, options: { stop, force } }) {
     const sandboxes = stop ? "destroy" : "keep";
-    const plan = await berth.plan(checkPlanName(args.plan)).remove({ sandboxes, force });
+    const plan = await berth.plan(checkPlanName(args.plan)).delete({ sandboxes, force });
     output.printResult({ plan }, `Plan ${args.plan} is deleted.`);
   },
 });
@@ -50,7 +50,7 @@ export const addCommand = command({
     const { id, checkout } = await findExistingSandbox(context, options);
     const defaultName = checkout === undefined ? id : basename(checkout.root);
     const key = checkMemberName(args.member ?? defaultName);
-    const member = await plan.putMember(key, { sandboxId: id });
+    const member = await plan.setMember(key, { sandboxId: id });
     const text = `Member ${key} of plan ${args.plan} is sandbox ${member.sandbox}.`;
     context.output.printResult({ member }, text);
   },
@@ -71,7 +71,7 @@ export const removeCommand = command({
   async run({ berth, output }, { args, options: { stop, force } }) {
     const sandbox = stop ? "destroy" : "keep";
     const plan = berth.plan(checkPlanName(args.plan));
-    const member = await plan.removeMember(checkMemberName(args.member), { sandbox, force });
+    const member = await plan.deleteMember(checkMemberName(args.member), { sandbox, force });
     output.printResult({ member }, `Member ${args.member} is removed from plan ${args.plan}.`);
   },
 });

@@ -162,7 +162,7 @@ describe("a history that ends elsewhere", () => {
     of.git("pull", "-q");
     using part = cloned(from, "--depth=1");
     part.git("bundle", "create", "-q", "one.bundle", "HEAD");
-    await pair.sandbox.writeFile("/tmp/one.bundle", readFileSync(part.path("one.bundle")));
+    await pair.sandbox.files.write("/tmp/one.bundle", readFileSync(part.path("one.bundle")));
     await pair.there(`git init -q /tmp/part
       head=${of.git("rev-parse", "HEAD").trim()}
       echo $head > /tmp/part/.git/shallow

@@ -1,7 +1,7 @@
 /** Pairs of a checkout and its sandbox, for tests of syncs. */
 import { afterAll, expect } from "vitest";
 import { type PullResult, pull, type Synced, syncUp } from "../../../../src/cli/sync/sync.ts";
-import { connect, type SandboxHandle } from "../../../../src/client/index.ts";
+import { connect, type Sandbox as SandboxHandle } from "../../../../src/client/index.ts";
 import { useSharedServer } from "../../shared-server.ts";
 import { Checkout } from "./checkout.ts";
 import { type CheckoutView, inspectScript, parseView } from "./checkout-view.ts";
@@ -52,7 +52,7 @@ export class SyncPair implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.sandbox.destroy({ force: true });
+    await this.sandbox.delete({ force: true });
     this.checkout[Symbol.dispose]();
   }
 }

@@ -17,7 +17,10 @@ describe.skipIf(!hasTmux)("a terminal of the sandbox in the user's own", () => {
     screen.type("cd /workspace; echo in-$((40+2)); stty size", "Enter");
     await screen.shows(/in-42\n24 90/);
     screen.tmux("resize-window", "-x", "70", "-y", "20");
-    await until("the size has changed", async () => (await sandbox.terminal("main")).cols === 70);
+    await until(
+      "the size has changed",
+      async () => (await sandbox.terminal("main").get()).cols === 70,
+    );
     screen.type("C-\\");
     await screen.shows("terminal main continues");
     // Below the previous output, which is not overwritten.
@@ -25,7 +28,7 @@ describe.skipIf(!hasTmux)("a terminal of the sandbox in the user's own", () => {
       screen.text.indexOf("in-42"),
     );
     await screen.isAsBefore();
-    expect((await sandbox.terminal("main")).viewers).toBe(0);
+    expect((await sandbox.terminal("main").get()).viewers).toBe(0);
     screen.type("clear; berth attach", "Enter");
     await screen.shows("in-42");
     screen.type("exit 5", "Enter");
@@ -44,8 +47,8 @@ describe.skipIf(!hasTmux)("a terminal of the sandbox in the user's own", () => {
     process.kill(screen.childPid, "SIGTERM");
     await screen.shows("here>");
     await screen.hasEnded(143);
-    expect((await sandbox.terminals()).terminals.map(({ id }) => id)).toEqual(["full"]);
-    await sandbox.endTerminal("full");
+    expect((await sandbox.terminals.list()).map(({ id }) => id)).toEqual(["full"]);
+    await sandbox.terminal("full").delete();
   });
 
   test("[LV17] exec --tty gives a command a terminal, passes its exit code on, fetches changes, and leaves no terminal behind", async () => {
@@ -55,8 +58,8 @@ describe.skipIf(!hasTmux)("a terminal of the sandbox in the user's own", () => {
     await screen.shows(/\/dev\/pts\/\d+\n24 90/);
     await screen.shows("Changed here: made-by-tty");
     await screen.hasEnded(9);
-    expect((await sandbox.terminals()).terminals).toEqual([]);
-    expect(await sandbox.lease()).toMatchObject({ state: "free" });
+    expect(await sandbox.terminals.list()).toHaveLength(0);
+    expect(await sandbox.lease.get()).toMatchObject({ state: "free" });
   });
 
   test("[LV17] exec --tty reports a lost server and restores the terminal", async () => {
@@ -68,7 +71,7 @@ describe.skipIf(!hasTmux)("a terminal of the sandbox in the user's own", () => {
     proxy.cut();
     await screen.shows("error: The lease has ended");
     await screen.hasEnded(1);
-    const isGone = async () => (await sandbox.terminals()).terminals.length === 0;
+    const isGone = async () => (await sandbox.terminals.list()).length === 0;
     await until("its terminal is gone", isGone);
   });
 
@@ -76,7 +79,7 @@ describe.skipIf(!hasTmux)("a terminal of the sandbox in the user's own", () => {
     using screen = new TmuxScreen(user, repo);
     const writes = "while :; do date +%s%N > stamp; sleep 0.02; done";
     screen.type(`berth exec --tty -- sh -c "trap '' HUP TERM; ${writes}"`, "Enter");
-    const size = async () => (await sandbox.stat("stamp")).size;
+    const size = async () => (await sandbox.files.stat("stamp")).size;
     await until("it writes", async () => (await size().catch(() => 0)) > 0);
     process.kill(screen.childPid, "SIGKILL");
     // The sync may have removed the file: then nothing may create it again.
@@ -84,6 +87,6 @@ describe.skipIf(!hasTmux)("a terminal of the sandbox in the user's own", () => {
     const quiet = `${readScript} > /tmp/before; sleep 0.5; ${readScript} | cmp - /tmp/before && echo quiet`;
     const ran = await user.berth(["exec", "--", "sh", "-c", quiet], { cwd: repo });
     expect(ran).toMatchObject({ code: 0, stdout: "quiet\n" });
-    expect((await sandbox.terminals()).terminals).toEqual([]);
+    expect(await sandbox.terminals.list()).toHaveLength(0);
   });
 });

@@ -1,0 +1,81 @@
+/**
+ * The calls of the API over HTTP, flat as in the table of verbs: `Berth` and its handles (berth.ts, sandbox.ts) make
+ * these calls, and tests compare them with those of other transports.
+ */
+import type { BerthApi, PlanApi } from "../protocol/api.ts";
+import { type Cancellable, cancellable } from "./http/cancellable.ts";
+import { randomId } from "./http/random-id.ts";
+import { type HttpClient, pathSegment, type Query } from "./http/request.ts";
+import { streamEvents } from "./special.ts";
+import { type SandboxCalls, sandboxMethods } from "./verbs.ts";
+
+type BerthVerbs = Omit<BerthApi, "sandbox" | "plan">;
+
+/** The calls over all sandboxes and plans of one key. */
+export type PlanCalls = Cancellable<PlanApi>;
+
+export interface BerthCalls extends Cancellable<BerthVerbs> {
+  /** The calls of one sandbox. */
+  sandbox(id: string): SandboxCalls;
+  /** The calls of one plan. */
+  plan(name: string): PlanCalls;
+}
+
+export function berthCalls(client: HttpClient): BerthCalls {
+  return {
+    ...cancellable(client, berthVerbs),
+    sandbox: (id) => cancellable(client, (over) => sandboxMethods(over, id)),
+    plan: (name) => cancellable(client, (over) => planMethods(over, name)),
+  };
+}
+
+function berthVerbs(client: HttpClient): BerthVerbs {
+  return {
+    create: (body = {}, { idempotencyKey, lease, force } = {}) =>
+      client.request({
+        method: "POST",
+        path: "/v1/sandboxes",
+        body,
+        // A random key by default: after a lost response the repeated call must not create a second sandbox.
+        headers: { "idempotency-key": idempotencyKey ?? randomId(16), "berth-lease": lease },
+        query: { force },
+        isRepeatable: true,
+      }),
+    list: (query = {}) =>
+      client.request({ method: "GET", path: "/v1/sandboxes", query: query as Query }),
+    counts: () => client.request({ method: "GET", path: "/v1/counts" }),
+    events: (query = {}) => client.request({ method: "GET", path: "/v1/events", query }),
+    streamEvents: (query) => streamEvents(client, "/v1/events", query),
+    plans: (query = {}) =>
+      client.request({ method: "GET", path: "/v1/plans", query: query as Query }),
+  };
+}
+
+/** The methods of one plan: each sends one request. */
+function planMethods(client: HttpClient, name: string): PlanApi {
+  const plan = `/v1/plans/${pathSegment(name)}`;
+  const member = (key: string) => `${plan}/sandboxes/${pathSegment(key)}`;
+  const run = (what: "commit" | "rollback", body: object, idempotencyKey: string | undefined) => ({
+    method: "POST" as const,
+    path: `${plan}/${what}`,
+    body,
+    headers: { "idempotency-key": idempotencyKey },
+    isRepeatable: idempotencyKey !== undefined,
+  });
+  return {
+    put: () => client.request({ method: "PUT", path: plan, body: {}, isRepeatable: true }),
+    get: () => client.request({ method: "GET", path: plan }),
+    remove: (query = {}) => client.request({ method: "DELETE", path: plan, query }),
+    putMember: (key, body) =>
+      client.request({ method: "PUT", path: member(key), body, isRepeatable: true }),
+    removeMember: (key, query = {}) =>
+      client.request({ method: "DELETE", path: member(key), query }),
+    commit: (body = {}, { idempotencyKey } = {}) =>
+      client.request(run("commit", body, idempotencyKey)),
+    rollback: (body = {}, { idempotencyKey } = {}) =>
+      client.request(run("rollback", body, idempotencyKey)),
+    commits: (query = {}) => client.request({ method: "GET", path: `${plan}/commits`, query }),
+    commitOf: (n, query = {}) =>
+      client.request({ method: "GET", path: `${plan}/commits/${n}`, query }),
+  };
+}
