@@ -9,7 +9,7 @@ import { withCheckoutLock } from "./lock.js";
 import { root } from "./paths.js";
 import { isMainModule, printStatus, runProgram, UserError } from "./program.js";
 
-/** @typedef {{ version?: string, integrity?: string, optional?: boolean, link?: boolean }} Locked */
+/** @typedef {{ version?: string, integrity?: string, optional?: boolean, link?: boolean, optionalDependencies?: Record<string, string> }} Locked */
 
 export async function install() {
   if (isInstalled(root)) return;
@@ -27,10 +27,14 @@ export function isInstalled(folder) {
   if (!existsSync(recorded)) return false;
   const required = packagesOf(join(folder, "package-lock.json"));
   const present = packagesOf(recorded);
+  const own = Object.keys(required[""]?.optionalDependencies ?? {}).map(
+    (name) => `node_modules/${name}`,
+  );
   return Object.entries(required).every(([path, locked]) => {
     if (path === "" || locked.link) return true;
     const found = present[path];
-    if (found === undefined) return locked.optional === true;
+    // Optional for users of the npm package only, who may want no server.
+    if (found === undefined) return locked.optional === true && !own.includes(path);
     return found.version === locked.version && found.integrity === locked.integrity;
   });
 }

@@ -1,5 +1,5 @@
 /** The launcher's flags, environment variables and help, and the messages for invalid ones. */
-import { resolve } from "node:path";
+import { relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { root } from "./paths.js";
 import { UserError } from "./program.js";
@@ -9,18 +9,18 @@ import { UserError } from "./program.js";
 const flags = {
   port: { env: "BERTH_PORT", fallback: "8787" },
   host: { env: "BERTH_HOST", fallback: "127.0.0.1" },
-  data: { env: "BERTH_DATA", fallback: ".berth" },
+  data: { env: "BERTH_DATA", fallback: "" },
 };
 
-/** @param {string} command */
-export function help(command) {
+/** @type {(command: string, data: string) => string} */
+export function help(command, data) {
   return `Serves Berth on this machine: sandboxes for agents, CI jobs and people.
 
-  ${command} -- [--port N] [--host ADDRESS] [--data FOLDER]
+  ${withFlags(command)} [--port N] [--host ADDRESS] [--data FOLDER]
 
   --port N        the port to listen on, 0 for any       BERTH_PORT   8787
   --host ADDRESS  the address to listen on               BERTH_HOST   127.0.0.1
-  --data FOLDER   where all data is stored               BERTH_DATA   .berth
+  --data FOLDER   where all data is stored               BERTH_DATA   ${relative(root, data) === ".berth" ? ".berth" : data}
   --help          print this help
 
 A flag overrides the environment. When it is ready, it prints its address in one line on stdout.
@@ -28,18 +28,27 @@ Ctrl-C or SIGTERM ends it and every process in its sandboxes; files are kept.
 
 Examples
   ${command}
-  ${command} -- --port 9000 --data /var/lib/berth
+  ${withFlags(command)} --port 9000 --data /var/lib/berth
   BERTH_PORT=0 ${command}
 `;
+}
+
+/**
+ * npm passes on only what follows `--`.
+ * @param {string} command
+ */
+function withFlags(command) {
+  return command.startsWith("npm ") ? `${command} --` : command;
 }
 
 /**
  * @param {string[]} args
  * @param {Record<string, string | undefined>} env
  * @param {string} command  for hints
+ * @param {string} defaultData
  * @returns {Options}
  */
-export function parseOptions(args, env, command) {
+export function parseOptions(args, env, command, defaultData) {
   refuseFlagsKeptByNpm(args, env, command);
   const given = flagsOf(args, command);
   /** @param {keyof typeof flags} name */
@@ -56,15 +65,15 @@ export function parseOptions(args, env, command) {
   return {
     port: portOf(pick("port")),
     host: hostOf(pick("host")),
-    // The default is relative to the checkout, a given path to the working folder.
-    data: data.value === flags.data.fallback ? resolve(root, data.value) : resolve(data.value),
+    // A path that is given is relative to the working folder.
+    data: data.value === "" ? defaultData : resolve(data.value),
     help: given.has("help"),
   };
 }
 
 /** @type {(args: string[], command: string) => Map<string, string>} */
 function flagsOf(args, command) {
-  const hint = `See \`${command} -- --help\`.`;
+  const hint = `See \`${withFlags(command)} --help\`.`;
   const { tokens } = parseArgs({
     args,
     strict: false,
@@ -111,7 +120,7 @@ function refuseFlagsKeptByNpm(args, env, command) {
     // Depending on its version, npm takes the value too or passes it on as an argument.
     const value = configured === "true" ? (args[0] ?? "…") : configured;
     throw new UserError(
-      `npm has taken \`--${name}\` for itself. Run \`${command} -- --${name} ${value}\`.`,
+      `npm has taken \`--${name}\` for itself. Run \`${withFlags(command)} --${name} ${value}\`.`,
     );
   }
 }

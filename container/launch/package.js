@@ -1,9 +1,10 @@
 /**
- * Builds what `npm pack` packs: the SDK and the command, each as one file without dependencies, and the SDK's types.
- * npm runs it before a pack.
+ * Builds what `npm pack` packs: the SDK and the command, each as one file without dependencies, the SDK's types, and the
+ * server. npm runs it before a pack.
  */
 import {
   chmodSync,
+  copyFileSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -12,7 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { runTool } from "./build.js";
+import { build, runTool } from "./build.js";
 import { install } from "./install.js";
 import { withCheckoutLock } from "./lock.js";
 import { writeTypes } from "./package-types.js";
@@ -26,7 +27,12 @@ async function makePackage() {
     const asProgram = ["--target=node", "--banner=#!/usr/bin/env node"];
     bundle("src/cli/main.ts", join(folder, "berth.js"), asProgram);
     chmodSync(join(folder, "berth.js"), 0o755);
-    writeFileSync(join(folder, "licenses.txt"), licensesOf(join(folder, "berth.js")));
+    bundleServer(folder);
+    const bundled = readdirSync(folder, { recursive: true, encoding: "utf8" });
+    const programs = bundled
+      .filter((name) => name.endsWith(".js"))
+      .map((name) => join(folder, name));
+    writeFileSync(join(folder, "licenses.txt"), licensesOf(programs));
     await writeTypes(join(folder, "types"));
     rmSync(paths.package, { recursive: true, force: true });
     chmodSync(folder, 0o755);
@@ -35,6 +41,30 @@ async function makePackage() {
     rmSync(folder, { recursive: true, force: true });
   }
   printStatus("Built the package in dist/package.");
+}
+
+/**
+ * What `berth serve` runs; see serve-package.js.
+ * @param {string} folder
+ */
+function bundleServer(folder) {
+  bundle("container/launch/serve-package.js", join(folder, "serve.js"), ["--target=node"]);
+  const server = join(folder, "server");
+  for (const program of ["", "copy/", "changes/"]) {
+    const source = `container/engine/${program === "" ? "" : `snapshots/${program}`}main.ts`;
+    bundle(source, join(server, `engine/${program}main.js`), ["--target=bun"]);
+  }
+  // Not minified: the names of the packages in it are read for their licenses.
+  const options = [
+    "build",
+    "--format=esm",
+    "--target=bun",
+    "--splitting",
+    "--outdir",
+    join(server, "agent"),
+  ];
+  runTool(tools.bun, [...options, join(root, "container/agent/main.ts")]);
+  copyFileSync(paths.worker, join(server, "worker.js"));
 }
 
 /** @type {(entry: string, outfile: string, options: string[]) => void} */
@@ -50,14 +80,13 @@ function bundle(entry, outfile, options) {
 }
 
 /**
- * Collects the licenses of the packages that a bundle contains.
- * @param {string} path
+ * Collects the licenses of the packages that the bundles contain.
+ * @param {string[]} bundles
  */
-function licensesOf(path) {
-  const bundled = readFileSync(path, "utf8").matchAll(
-    /^\/\/ node_modules\/((?:@[^/]+\/)?[^/]+)\//gm,
-  );
-  const names = [...new Set([...bundled].map(([, name = ""]) => name))].sort();
+function licensesOf(bundles) {
+  const comment = /^\s*\/\/ (?:\.\.\/)*node_modules\/((?:@[^/]+\/)?[^/]+)\//gm;
+  const bundled = bundles.flatMap((path) => [...readFileSync(path, "utf8").matchAll(comment)]);
+  const names = [...new Set(bundled.map(([, name = ""]) => name))].sort();
   return names.map((name) => `${name}\n\n${licenseOf(name)}\n`).join("\n");
 }
 
@@ -74,6 +103,7 @@ function licenseOf(name) {
 if (isMainModule(import.meta.url)) {
   await runProgram(async () => {
     await install();
+    await build();
     await withCheckoutLock(makePackage);
   });
 }

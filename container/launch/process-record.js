@@ -74,7 +74,7 @@ function isAlive(recorded) {
  * The start time of a process. Together with the PID it identifies one process for as long as the machine runs.
  * @param {number} pid
  */
-function startTimeOf(pid) {
+export function startTimeOf(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     // The name in parentheses may contain anything, so fields are counted from its end: state is the first, start
@@ -86,6 +86,6 @@ function startTimeOf(pid) {
   }
 }
 
-function bootId() {
+export function bootId() {
   return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 }

@@ -1,17 +1,16 @@
 /** Runs a whole server from its options to its end: starts the engine and the Worker, restarts either, ends both. */
 import { createHash } from "node:crypto";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { requireFreeAddress } from "./address.js";
-import { build } from "./build.js";
 import { loadSecrets, openDataFolder } from "./data-folder.js";
 import { ensureDescriptors } from "./descriptors.js";
 import { Engine } from "./engine.js";
-import { install } from "./install.js";
 import { keepRunning } from "./keep-running.js";
 import { followKeysFile } from "./keys-file.js";
 import { help, parseOptions } from "./options.js";
 import { endLeftoverProcesses, writeProcessRecord } from "./process-record.js";
 import { printStatus, runProgram } from "./program.js";
+import { writeServerRecord } from "./server-record.js";
 
 const parentPollMs = 500;
 
@@ -21,19 +20,26 @@ const parentPollMs = 500;
 
 /**
  * Serves until a signal or a fatal failure, then exits.
- * @param {string} command  for the help
+ * @param {string} command  for the help; flags follow it as they are
  * @param {(options: WorkerOptions, bindings: Record<string, string>) => WorkerProcess} prepareWorker
  * @param {object} variant
  * @param {string} variant.dataFolder  of the objects and sandboxes, below the folder of the secrets
- * @param {(firstCommand: string, found: { firstRun: boolean }) => string | undefined} variant.hint
+ * @param {string} variant.data  the folder of the secrets, unless the user names one
+ * @param {string} variant.berth  a shell command that runs `berth`
+ * @param {(data: string) => Promise<void> | void} variant.prepare  makes what the server runs
+ * @param {(firstCommands: string, found: { firstRun: boolean }) => string | undefined} variant.hint
  */
-export async function runServer(command, prepareWorker, { dataFolder, hint }) {
+export async function runServer(
+  command,
+  prepareWorker,
+  { dataFolder, data: defaultData, berth, prepare, hint },
+) {
   // If the reader of stdout disconnects, the server continues.
   process.stdout.on("error", () => {});
   await runProgram(async () => {
-    const options = parseOptions(process.argv.slice(2), process.env, command);
+    const options = parseOptions(process.argv.slice(2), process.env, command, defaultData);
     if (options.help) {
-      process.stdout.write(help(command));
+      process.stdout.write(help(command, defaultData));
       return 0;
     }
     // In the order in which a user should see the problems.
@@ -43,18 +49,21 @@ export async function runServer(command, prepareWorker, { dataFolder, hint }) {
     const lock = openDataFolder(data);
     await endLeftoverProcesses(data);
     await requireFreeAddress(host, port);
-    await install();
-    await build();
+    await prepare(options.data);
     const { firstRun, ...secrets } = loadSecrets(options.data);
+    let removeRecord = () => {};
     const code = await serve(
       { data, sandboxesMax, secrets, keysFolder: options.data },
       (bindings) => prepareWorker({ host, port, data }, bindings),
       (url) => {
+        const record = writeServerRecord({ url, data: options.data }, process.env);
+        removeRecord = record.remove;
         process.stdout.write(`ready on ${url}\n`);
-        const text = hint(firstCommand(url, options.data), { firstRun });
+        const lines = firstCommands({ url, berth, data: options.data, isFound: record.isFound });
+        const text = hint(lines, { firstRun: firstRun || process.stderr.isTTY === true });
         if (text !== undefined) printStatus(text);
       },
-    );
+    ).finally(() => removeRecord());
     lock.release();
     return code;
   });
@@ -152,22 +161,19 @@ function waitForEndRequest() {
 }
 
 /**
- * The command line that a new user pastes: it creates a sandbox and runs a command in it. The shell reads the key
- * from its file, so the line contains no secret.
- * @param {string} url
- * @param {string} data
+ * The two lines that a new user pastes in the folder of a repository. A key is read from its file, so they contain no
+ * secret.
+ * @param {{ url: string, berth: string, data: string, isFound: boolean }} server
  */
-function firstCommand(url, data) {
-  const path = relative(process.cwd(), data);
-  const key = shellQuote(`${path.startsWith("..") ? data : path}/key`);
+function firstCommands({ url, berth, data, isFound }) {
+  const address = `export BERTH_URL=${url} BERTH_KEY="$(cat ${shellQuote(join(data, "key"))})"; `;
   return [
-    `B=${url}/v1/sandboxes A="Authorization: Bearer $(cat ${key})" J='Content-Type: application/json';`,
-    `curl -sS -H "$A" -H "$J" $B/$(curl -sS -H "$A" -H "$J" $B -d '{"waitMs":20000}'`,
-    `| sed -n 's/.*"id":"\\([a-z0-9]*\\)".*/\\1/p')/exec -d '{"command":"echo hello from $(hostname)"}'`,
-  ].join(" ");
+    `  ${isFound ? "" : address}alias berth=${JSON.stringify(berth)}`,
+    "  berth exec -- sh -c 'echo hello from $(hostname)'",
+  ].join("\n");
 }
 
-/** @param {string} path  to be quoted inside double quotes and `$( )` */
-function shellQuote(path) {
+/** @param {string} path */
+export function shellQuote(path) {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

@@ -15,6 +15,7 @@ import { planCommand } from "./commands/plan.ts";
 import { psCommand } from "./commands/ps.ts";
 import { pushCommand } from "./commands/push.ts";
 import { runCommand } from "./commands/run.ts";
+import { serveCommand } from "./commands/serve.ts";
 import { resetCommand, startCommand } from "./commands/start.ts";
 import { stopCommand } from "./commands/stop.ts";
 import { versionCommand } from "./commands/version.ts";
@@ -39,5 +40,6 @@ export const commands: Command[] = [
   planCommand,
   loginCommand,
   keysCommand,
+  serveCommand,
   versionCommand,
 ];

@@ -105,7 +105,7 @@ export class Berth {
   /** One page of the sandboxes that match, newest first. */
   async list(options: ListOptions = {}): Promise<SandboxPage> {
     const { sandboxes, nextCursor, tenantId } = await this.#calls.list(toListQuery(options));
-    return Object.assign(toPage(sandboxes, nextCursor), { tenantId });
+    return toPage(sandboxes, { nextCursor, tenantId });
   }
 
   /** The number of sandboxes in each state. */

@@ -9,12 +9,12 @@ type Host = {
   getBuiltinModule?(name: string): Record<string, unknown> | undefined;
 };
 
-type ReadFile = (path: string, encoding: "utf8") => string;
+export type ReadFile = (path: string, encoding: "utf8") => string;
 
 export type LocalServer = { url: string; key: string };
 
 /** What the launcher writes; see container/launch/server-record.js. */
-export type ServerRecord = {
+type ServerRecord = {
   url: string;
   /** The path of the file that contains the key. */
   key: string;
@@ -54,16 +54,26 @@ export function readLocalServer(
   variable: (name: string) => string | undefined,
 ): LocalServer | undefined {
   for (const folder of recordFolders(variable)) {
-    const record = readRecord(readFile, `${folder}/berth/server.json`);
-    if (record === undefined || !isRunning(readFile, record)) continue;
-    const key = readOrUndefined(readFile, record.key)?.trim();
-    if (key !== undefined && key !== "") return { url: record.url, key };
+    const found = readRecordedServer(readFile, `${folder}/berth/server.json`);
+    if (found !== undefined) return found;
   }
   return undefined;
 }
 
+/** The server of one record. `keyPath` replaces the path in the record. */
+export function readRecordedServer(
+  readFile: ReadFile,
+  path: string,
+  keyPath?: string,
+): LocalServer | undefined {
+  const record = readRecord(readFile, path);
+  if (record === undefined || !isRunning(readFile, record)) return undefined;
+  const key = readOrUndefined(readFile, keyPath ?? record.key)?.trim();
+  return key === undefined || key === "" ? undefined : { url: record.url, key };
+}
+
 /** The first one that can be written has the record. */
-export function recordFolders(variable: (name: string) => string | undefined): string[] {
+function recordFolders(variable: (name: string) => string | undefined): string[] {
   const home = variable("HOME");
   const config =
     variable("XDG_CONFIG_HOME") ?? (home === undefined ? undefined : `${home}/.config`);

@@ -6,6 +6,9 @@ export type Page<Item> = Item[] & {
   readonly nextCursor: string | null;
 };
 
-export function toPage<Item>(items: Item[], nextCursor: string | null): Page<Item> {
-  return Object.assign([...items], { nextCursor });
+/** Not enumerable, so that a page compares, prints and spreads as the array that it is. */
+export function toPage<Item, More extends object>(items: Item[], more: More): Item[] & More {
+  const page = [...items];
+  for (const [name, value] of Object.entries(more)) Object.defineProperty(page, name, { value });
+  return page as Item[] & More;
 }

@@ -62,7 +62,7 @@ export class Plans {
   /** One page of plans, by name. */
   async list(options: PageOptions = {}): Promise<Page<PlansPage["plans"][number]>> {
     const { plans, nextCursor } = await this.#calls.plans(options as object);
-    return toPage(plans, nextCursor);
+    return toPage(plans, { nextCursor });
   }
 
   #known(info: PlanInfo): KnownPlan {
@@ -124,7 +124,7 @@ export class Plan {
   /** One page of commits and rollbacks, newest first. */
   async listCommits(options: PageOptions = {}): Promise<Page<CommitsPage["commits"][number]>> {
     const { commits, nextCursor } = await this.#calls.commits(options as object);
-    return toPage(commits, nextCursor);
+    return toPage(commits, { nextCursor });
   }
 
   /** One commit or rollback by its number; waits up to `waitMs` (default 0) for its end. */

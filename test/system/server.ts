@@ -41,7 +41,8 @@ export function launch({
   // The server ends even where the process of the test is killed and cannot end it.
   const child = spawn("setpriv", ["--pdeathsig", "TERM", "--", ...command], {
     cwd,
-    env: cleanEnvironment(env),
+    // Commands of the user who runs the tests must not find this server.
+    env: cleanEnvironment({ XDG_RUNTIME_DIR: join(tmpdir(), "berth-e2e-runtime"), ...env }),
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });

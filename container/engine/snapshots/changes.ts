@@ -13,7 +13,8 @@ import { requireSnapshot, whileReading } from "./snapshots.ts";
 
 type Comparison = { fromId?: string | undefined; toId: string; listMax: number };
 
-const program = fileURLToPath(new URL("changes/main.ts", import.meta.url));
+/** Without its extension: Bun finds the source of a checkout, or the bundle of the npm package. */
+const program = fileURLToPath(new URL("changes/main", import.meta.url));
 /** Each comparison keeps a processor and the disk busy. */
 const atOnceMax = 2;
 const waitingMax = 256;

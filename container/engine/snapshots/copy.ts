@@ -10,7 +10,8 @@ import { limits } from "../../../src/protocol/limits.ts";
 import { isDiskFull, runFileWork } from "../rootfs/file-work.ts";
 import { ProgramError } from "../run.ts";
 
-const program = fileURLToPath(new URL("copy/main.ts", import.meta.url));
+/** Without its extension: Bun finds the source of a checkout, or the bundle of the npm package. */
+const program = fileURLToPath(new URL("copy/main", import.meta.url));
 
 export const copyResultSchema = z.object({
   refused: z.object({ code: z.string(), path: z.string() }).optional(),

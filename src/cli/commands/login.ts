@@ -10,9 +10,7 @@ export const loginCommand = command({
   name: "login",
   summary: "Store the server's address and key for this user",
   about:
-    "BERTH_URL and BERTH_KEY override it. Without a login, the key of a server started here is used: " +
-    "$BERTH_DATA/key or .berth/key, at " +
-    `${localUrl}.`,
+    "BERTH_URL and BERTH_KEY override it. Without a login, the server that you run on this machine is used.",
   options: {
     url: text("--url <address>", `Address of the server (default: ${localUrl})`),
     keyStdin: flag("--key-stdin", "Read the key from standard input"),

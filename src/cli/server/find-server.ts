@@ -1,8 +1,9 @@
 /** Finds the server and its key, and stores those of `berth login`. Never an argument: other users can see those. */
-import { chmodSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { z } from "zod";
+import { readLocalServer, readRecordedServer } from "../../client/find-server.ts";
 import { Failure } from "../failure.ts";
 import { parseJson, writeJsonFile } from "../state/json-file.ts";
 
@@ -20,30 +21,46 @@ export function findServer(cwd: string, env: NodeJS.ProcessEnv): Server {
     return { url: checkUrl(url ?? stored?.url ?? localUrl, "BERTH_URL"), key };
   }
   if (stored !== undefined && (url === undefined || isSameUrl(url, stored.url))) return stored;
-  const localOrGiven = checkUrl(url ?? localUrl, "BERTH_URL");
-  const local = isLocalUrl(localOrGiven) ? readLocalKey(cwd, env) : undefined;
-  if (local !== undefined) return { url: localOrGiven, key: local };
+  const wanted = url === undefined ? undefined : checkUrl(url, "BERTH_URL");
+  const local = findLocalServers(cwd, env).find(
+    (found) => url === undefined || found.url === wanted,
+  );
+  if (local !== undefined) return local;
   throw new Failure(
     url === undefined
-      ? "No server is configured: there is no BERTH_KEY, no login, and no server started here."
+      ? "No server is known: there is no BERTH_KEY, no login, and no server of this user runs here."
       : `There is no key for ${url}.`,
-    { hint: "Run `berth login`, or set BERTH_URL and BERTH_KEY.", code: "no_server" },
+    {
+      hint: "Start one with `npm start` or `berth serve`, run `berth login`, or set BERTH_URL and BERTH_KEY.",
+      code: "no_server",
+    },
   );
 }
 
-/** Only a server of this machine may get the local key. */
+/** Only a server of this machine may get the administrator's key. */
 export function isLocalUrl(url: string): boolean {
   return /^(127\.[\d.]+|localhost|\[::1\])$/.test(new URL(url).hostname);
 }
 
-/** A local server writes its key into its data folder. */
-function readLocalKey(cwd: string, env: NodeJS.ProcessEnv): string | undefined {
+/**
+ * The servers of this user that run on this machine: that of the data folder here, then the one that was started first.
+ * Each key goes to the address that its server has recorded, and to no other.
+ */
+function findLocalServers(cwd: string, env: NodeJS.ProcessEnv): Server[] {
+  const readFile = (path: string) => readFileSync(path, "utf8");
   const data = omitEmpty(env.BERTH_DATA) ?? join(cwd, ".berth");
-  try {
-    return omitEmpty(readFileSync(join(data, "key"), "utf8").trim());
-  } catch {
-    return undefined;
-  }
+  const record = join(data, "server.json");
+  // The folder may be anybody's: a record of another user could name an address of theirs.
+  const here = isOwnFile(record)
+    ? readRecordedServer(readFile, record, join(data, "key"))
+    : undefined;
+  const user = readLocalServer(readFile, (name) => omitEmpty(env[name]));
+  return [here, user].filter((server) => server !== undefined);
+}
+
+function isOwnFile(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found !== undefined && found.uid === process.getuid?.() && (found.mode & 0o022) === 0;
 }
 
 /** A key that no header can carry would look like an unreachable server. */

@@ -40,7 +40,7 @@ export class Checkpoints {
   /** All checkpoints, newest first. */
   async list(options: CallOptions = {}): Promise<Page<Checkpoint>> {
     const { checkpoints, nextCursor } = await this.#calls.checkpoints(options);
-    return toPage(checkpoints, nextCursor);
+    return toPage(checkpoints, { nextCursor });
   }
 
   /** Removes a checkpoint. */

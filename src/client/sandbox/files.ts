@@ -140,7 +140,7 @@ export class Files {
   /** One page of the entries of a folder, ordered by the bytes of their names. */
   async list(path = ".", options: FileListOptions = {}): Promise<Page<FilesPage["files"][number]>> {
     const { files, nextCursor } = await this.#calls.listFiles({ path, ...given(options) });
-    return toPage(files, nextCursor);
+    return toPage(files, { nextCursor });
   }
 
   /** Creates a folder with its parents. An existing folder is no error, unless `parents` is false. */

@@ -28,7 +28,7 @@ export class Ports {
   /** The open ports, without their addresses. */
   async list(options: CallOptions = {}): Promise<Page<PortList["ports"][number]>> {
     const { ports, nextCursor } = await this.#calls.ports(options);
-    return toPage(ports, nextCursor);
+    return toPage(ports, { nextCursor });
   }
 
   /** Ends the address of a port. */

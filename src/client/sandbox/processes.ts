@@ -66,7 +66,7 @@ export class Processes {
   /** Processes that run and those that exited lately, newest first. Never starts a container. */
   async list(options: CallOptions & Partial<ProcessesQuery> = {}): Promise<Page<ProcessInfo>> {
     const { processes, nextCursor } = await this.#calls.processes(options);
-    return toPage(processes, nextCursor);
+    return toPage(processes, { nextCursor });
   }
 }
 

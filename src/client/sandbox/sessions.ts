@@ -48,7 +48,7 @@ export class Sessions {
   /** All sessions. Never starts a container. */
   async list(options: CallOptions = {}): Promise<Page<SessionInfo>> {
     const { sessions, nextCursor } = await this.#calls.sessions(options);
-    return toPage(sessions, nextCursor);
+    return toPage(sessions, { nextCursor });
   }
 }
 

@@ -47,7 +47,7 @@ export class Terminals {
   /** All terminals. Never starts a container. */
   async list(options: CallOptions = {}): Promise<Page<TerminalInfo>> {
     const { terminals, nextCursor } = await this.#target.sandbox.terminals(options);
-    return toPage(terminals, nextCursor);
+    return toPage(terminals, { nextCursor });
   }
 }
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { sandboxesAt } from "../../../container/launch/descriptors.js";
 import { help, parseOptions } from "../../../container/launch/options.js";
+import { root } from "../../../container/launch/paths.js";
 import { type Ended, launch } from "../server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "berth-refusal-"));
@@ -128,17 +129,24 @@ describe("configuration that npm start refuses", () => {
 describe("arguments of npm start", () => {
   it("[O11] a flag overrides the environment, and the environment the default", () => {
     const env = { BERTH_PORT: "2", BERTH_HOST: "::1", BERTH_DATA: "/from/env" };
-    expect(parseOptions([], {}, "npm start")).toMatchObject({ port: 8787, host: "127.0.0.1" });
+    expect(parseOptions([], {}, "npm start", "/default")).toMatchObject({
+      port: 8787,
+      host: "127.0.0.1",
+    });
     const fromEnv = { port: 2, host: "::1", data: "/from/env" };
-    expect(parseOptions([], env, "npm start")).toMatchObject(fromEnv);
+    expect(parseOptions([], env, "npm start", "/default")).toMatchObject(fromEnv);
     const flags = ["--port=0", "--host", "0.0.0.0", "--data", "/flag"];
     const fromFlags = { port: 0, host: "0.0.0.0", data: "/flag" };
-    expect(parseOptions(flags, env, "npm start")).toMatchObject(fromFlags);
+    expect(parseOptions(flags, env, "npm start", "/default")).toMatchObject(fromFlags);
   });
 
   it("[O11] --help names each flag with its variable and default, and starts nothing", async () => {
     const ended = await launch({ args: ["--help"] }).ended;
-    expect(ended).toMatchObject({ stdout: help("npm start"), stderr: "", code: 0 });
+    expect(ended).toMatchObject({
+      stdout: help("npm start", join(root, ".berth")),
+      stderr: "",
+      code: 0,
+    });
     for (const word of ["BERTH_PORT", "BERTH_HOST", "BERTH_DATA", "8787", ".berth"]) {
       expect(ended.stdout).toContain(word);
     }

@@ -41,6 +41,7 @@ export class CliUser implements Disposable {
     this.#env = cleanEnvironment({
       HOME: this.home,
       XDG_CONFIG_HOME: join(this.home, ".config"),
+      XDG_RUNTIME_DIR: join(this.home, "run"),
       GIT_CONFIG_NOSYSTEM: "1",
       // Shared by all runs, because reading the sources takes half of a short run.
       NODE_COMPILE_CACHE: join(tmpdir(), "berth-compile-cache"),

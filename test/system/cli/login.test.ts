@@ -1,5 +1,14 @@
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import { afterAll, afterEach, expect, it } from "vitest";
 import { useSharedServer } from "../shared-server.ts";
 import { CliUser } from "./cli-user.ts";
@@ -57,16 +66,29 @@ it("[CL24] the environment overrides the login, and a stored key goes to its own
   );
 });
 
-it("[CL24] the key of a server started here is found", async () => {
-  const env = { BERTH_URL: server.url };
-  expect(await user.json(["list"], { env: { ...env, BERTH_DATA: server.data } })).toEqual({
+it("[CL24] [SD17] a server that this user runs is found, and its key goes nowhere else", async () => {
+  const none = await user.failure(["list"]);
+  expect(none).toMatch(/^error: No server is known: /);
+  expect(await user.json(["list"], { env: { BERTH_DATA: server.data } })).toEqual({
     sandboxes: [],
   });
+  // The record of the data folder of the current folder, with the key next to it.
   const cwd = join(user.home, "here");
   mkdirSync(join(cwd, ".berth"), { recursive: true });
+  copyFileSync(join(server.data, "server.json"), join(cwd, ".berth/server.json"));
   writeFileSync(join(cwd, ".berth/key"), `${server.key}\n`);
-  expect(await user.json(["list"], { cwd, env })).toEqual({ sandboxes: [] });
-  // And is sent to no other server.
-  const far = await user.berth(["list"], { cwd, env: { BERTH_URL: "https://berth.example.com" } });
-  expect(far.stderr).toMatch(/^error: There is no key for https:\/\/berth\.example\.com\.\n/);
+  expect(await user.json(["list"], { cwd })).toEqual({ sandboxes: [] });
+  const far = await user.berth(["list"], { cwd, env: { BERTH_URL: "http://127.0.0.1:1" } });
+  expect(far.stderr).toMatch(/^error: There is no key for http:\/\/127\.0\.0\.1:1\.\n/);
+  // From any other folder, by the record of the user.
+  const record = join(user.home, "run/berth/server.json");
+  mkdirSync(dirname(record), { recursive: true });
+  copyFileSync(join(server.data, "server.json"), record);
+  expect(statSync(join(server.data, "server.json")).mode & 0o777).toBe(0o600);
+  expect(await user.json(["list"])).toEqual({ sandboxes: [] });
+  // What a server left after a crash, when another process has its PID.
+  const stale = { ...JSON.parse(readFileSync(record, "utf8")), startTime: "1" };
+  writeFileSync(record, JSON.stringify(stale));
+  expect(await user.failure(["list"])).toBe(none);
+  rmSync(record);
 });

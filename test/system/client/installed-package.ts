@@ -2,7 +2,15 @@
  * The package as its users have it: packed from a copy of the sources and installed in an empty project.
  */
 import { execFile, execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -26,14 +34,18 @@ export class InstalledPackage {
     const folder = mkdtempSync(join(tmpdir(), "berth-consumer-"));
     try {
       symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+      // What this tier has built of the same sources is not built again.
+      for (const name of ["berth-agent", "agent.stamp", "worker", "worker.stamp"]) {
+        cpSync(join(root, "dist", name), join(copy, "dist", name), { recursive: true });
+      }
       const packed = await runProgram("npm", ["pack", "--pack-destination", folder], copy);
       if (packed.code !== 0) throw new Error(`npm pack ended: ${packed.stderr}`);
       const [tarball = ""] = readdirSync(folder);
       const project = join(folder, "project");
       mkdirSync(project);
       writeFileSync(join(project, "package.json"), '{ "private": true, "type": "module" }');
-      const args = ["install", "--offline", "--no-audit", "--no-fund", join(folder, tarball)];
-      const installed = await runProgram("npm", args, project);
+      const args = ["install", "--offline", "--omit=optional", "--no-audit", "--no-fund"];
+      const installed = await runProgram("npm", [...args, join(folder, tarball)], project);
       if (installed.code !== 0) throw new Error(`npm install ended: ${installed.stderr}`);
       return new InstalledPackage(folder);
     } catch (error) {
@@ -41,6 +53,13 @@ export class InstalledPackage {
       throw error;
     } finally {
       rmSync(copy, { recursive: true, force: true });
+    }
+  }
+
+  /** As npm would have installed them, from what the checkout has. */
+  addOptionalPackages(): void {
+    for (const name of ["bun", "workerd", "@oven", "@cloudflare"]) {
+      symlinkSync(join(root, "node_modules", name), join(this.project, "node_modules", name));
     }
   }
 

@@ -1,8 +1,12 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root, tools } from "../../../container/launch/paths.js";
+import { until } from "../../until.ts";
 import { startSecondWorker } from "../api/second-worker.ts";
+import { cleanEnvironment } from "../server.ts";
 import { useSharedServer } from "../shared-server.ts";
 import { InstalledPackage } from "./installed-package.ts";
 
@@ -86,7 +90,7 @@ describe("the package, installed in an empty project", () => {
     const packages = readdirSync(join(installed().project, "node_modules"));
     expect(packages.filter((name) => !name.startsWith("."))).toEqual(["@berth-sandbox"]);
     const files = readdirSync(installed().package, { recursive: true, encoding: "utf8" });
-    const kinds = new Set(files.map((name) => name.replace(/\/types\/.*/, "/types/…")));
+    const kinds = new Set(files.map((name) => name.replace(/\/(types|server)\/.*/, "/$1/…")));
     expect([...kinds].sort()).toEqual([
       "LICENSE",
       "README.md",
@@ -95,9 +99,13 @@ describe("the package, installed in an empty project", () => {
       "dist/package/berth.js",
       "dist/package/client.js",
       "dist/package/licenses.txt",
+      "dist/package/serve.js",
+      "dist/package/server",
+      "dist/package/server/…",
       "dist/package/types",
       "dist/package/types/…",
       "package.json",
+      "wrangler.toml",
     ]);
     const types = files.filter((name) => name.endsWith(".d.ts"));
     expect(types.length).toBeGreaterThan(20);
@@ -162,11 +170,15 @@ describe("the package, installed in an empty project", () => {
     expect(types("client/berth.d.ts")).toContain("static connect(");
   });
 
-  it("[SD14] runs what users of other sandboxes type first, in at most 13 lines", async () => {
+  it("[SD14] [SD17] runs what users of other sandboxes type first, in at most 13 lines", async () => {
     expect(guessed.split("\n").length).toBeLessThanOrEqual(13);
     await using server = await useSharedServer();
     installed().write("guessed.mjs", guessed);
-    const env = { BERTH_URL: server.url, BERTH_KEY: server.key };
+    // As `npm start` leaves it for programs of the same user.
+    const runtime = join(installed().project, "run");
+    mkdirSync(join(runtime, "berth"), { recursive: true });
+    copyFileSync(join(server.data, "server.json"), join(runtime, "berth/server.json"));
+    const env = { XDG_RUNTIME_DIR: runtime };
     const { code, stdout, stderr } = await installed().run("node", ["guessed.mjs"], env);
     const files = "/workspace/count.sh\n/workspace/result.txt\n";
     expect([code, stdout, stderr]).toEqual([0, `1\n2\n3\n0 200\ndone\n\n${files}`, ""]);
@@ -228,5 +240,51 @@ export default {
     const env = { HOME: installed().folder, BERTH_URL: server.url, BERTH_KEY: server.key };
     const ran = await installed().run(berth, ["exec", "--", "echo", "hello"], env);
     expect(ran).toEqual({ code: 0, stdout: "hello\n", stderr: "" });
+  });
+
+  it("[SD18] serves without a checkout, and the command and the SDK find that server by themselves", async () => {
+    const { project, folder } = installed();
+    installed().addOptionalPackages();
+    const runtime = join(folder, "runtime");
+    const env = cleanEnvironment({ HOME: folder, XDG_RUNTIME_DIR: runtime });
+    const berth = join(project, "node_modules/.bin/berth");
+    const args = ["--pdeathsig", "TERM", "--", berth, "serve", "--port", "0"];
+    const server = spawn("setpriv", [...args, "--data", join(folder, "data")], {
+      cwd: project,
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const ended = once(server, "close");
+    let printed = "";
+    for (const stream of [server.stdout, server.stderr]) {
+      stream.on("data", (text) => {
+        printed += text;
+      });
+    }
+    try {
+      const isReady = () => /^ready on /m.test(printed) || server.exitCode !== null;
+      await until("it is ready", isReady, 60_000);
+      expect(printed).toMatch(/^ready on http:\/\/127\.0\.0\.1:\d+$/m);
+      await installed().run("git", ["init", "-q"]);
+      const user = { HOME: folder, XDG_RUNTIME_DIR: runtime };
+      const ran = await installed().run(berth, ["exec", "--", "echo", "hello"], user);
+      expect(ran).toEqual({ code: 0, stdout: "hello\n", stderr: "" });
+      installed().write(
+        "screen.mjs",
+        `import { connect } from "@berth-sandbox/berth";
+const sandbox = await connect().create();
+const terminal = await sandbox.terminals.create({ argv: ["sh", "-c", "echo drawn; read it"] });
+while (!(await terminal.screen()).text.includes("drawn")) await new Promise((next) => setTimeout(next, 50));
+const [fork] = await sandbox.fork();
+console.log(fork.info.state);`,
+      );
+      const program = await installed().run("node", ["screen.mjs"], user);
+      expect(program).toEqual({ code: 0, stdout: "running\n", stderr: "" });
+    } finally {
+      server.kill("SIGTERM");
+      await ended;
+    }
+    expect(server.exitCode).toBe(0);
+    expect(existsSync(join(runtime, "berth/server.json"))).toBe(false);
   });
 });
