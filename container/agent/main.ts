@@ -1,6 +1,6 @@
 /**
- * Starts the program in one of its modes: an agent on the platform, an agent in a jail, the subreaper of one command, or
- * a render worker of terminal screens. Each mode loads only its own code, because a subreaper starts often.
+ * Starts the program in one of its modes: an agent on the platform, an agent in a jail, a probe of what the machine can
+ * do, the subreaper of one command, or a render worker of terminal screens. Each mode loads only its own code, because a subreaper starts often.
  */
 import { hideFromOthers } from "./kernel/libc.ts";
 
@@ -13,7 +13,11 @@ switch (process.argv[2]) {
     await (await import("./modes/serve.ts")).serve();
     break;
   case "jail":
-    (await import("./modes/jail.ts")).serveJail();
+    await (await import("./modes/jail.ts")).serveJail();
+    break;
+  case "probe":
+    (await import("../engine/jail/probe.ts")).probeRange(process.argv.slice(3));
+    process.exit(0);
     break;
   case "subreaper":
     await (await import("./supervision/subreaper.ts")).runSubreaper();

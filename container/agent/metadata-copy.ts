@@ -15,9 +15,10 @@ import { join } from "node:path";
 import { BerthError } from "../../src/protocol/error-codes.ts";
 import type { AgentMetadata } from "../../src/protocol/internal/agent.ts";
 import { limits } from "../../src/protocol/limits.ts";
+import { agentFolder } from "../engine/jail/identity.ts";
 import { readJson } from "./server/body.ts";
 
-export const metadataFolder = "/run/berth";
+export const metadataFolder = agentFolder;
 
 const fileName = "metadata.json";
 const [folderMode, fileMode] = [0o755, 0o644];

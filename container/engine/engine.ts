@@ -2,16 +2,17 @@
  * Sets up one engine on one data folder: takes its lock, probes the machine and ends the processes of an earlier
  * engine.
  */
-import { dlopen, FFIType } from "bun:ffi";
-import { existsSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { removeGroup } from "./cgroups/cgroups.ts";
 import { engineFolders } from "./cgroups/controllers.ts";
+import { tryLock } from "./lock-file.ts";
 import { log } from "./log.ts";
 import { type Machine, probeMachine } from "./machine.ts";
 import { disconnectEngine, resolvConf } from "./network/network.ts";
 import { writeBaseRootfs } from "./rootfs/base-rootfs.ts";
 import { cancelFileWork } from "./rootfs/file-work.ts";
 import { type DataFolders, makeDataFolders } from "./rootfs/folders.ts";
+import { writePrograms } from "./rootfs/programs.ts";
 import { endOrphans } from "./sandbox/leftovers.ts";
 import type { Settings } from "./settings.ts";
 
@@ -34,7 +35,8 @@ export async function makeEngine(settings: Settings): Promise<Engine> {
   const folders = makeDataFolders(settings.data);
   takeInstanceLock(settings.data);
   const instance = loadInstanceId(settings.data);
-  const machine = await probeMachine(settings, instance);
+  writePrograms(folders);
+  const machine = await probeMachine(settings, instance, folders);
   const orphans = await endOrphans(folders, machine.cgroups);
   if (orphans > 0) log("orphans_ended", { processes: orphans });
   const readOnlyFolders = writeBaseRootfs(folders, resolvConf(machine.network.mode));
@@ -48,15 +50,10 @@ export async function closeEngine(engine: Engine): Promise<void> {
   await disconnectEngine(engine);
 }
 
-/** Locks a data folder for one engine. The kernel releases the lock when the process ends. */
+/** Locks a data folder for one engine. */
 function takeInstanceLock(data: string): void {
-  const libc = dlopen("libc.so.6", {
-    flock: { args: [FFIType.i32, FFIType.i32], returns: FFIType.i32 },
-  }).symbols;
-  const [exclusive, notBlocking] = [2, 4];
   // Stays open for the life of the process and is not inherited by children.
-  const fd = openSync(`${data}/lock`, "a", 0o600);
-  if (libc.flock(fd, exclusive | notBlocking) !== 0) {
+  if (tryLock(`${data}/lock`) === undefined) {
     throw new Error(
       `BERTH_ENGINE_DATA: Another engine uses ${data}. Stop it or choose another folder.`,
     );

@@ -8,7 +8,9 @@ import {
   findCgroupControllers,
 } from "./cgroups/controllers.ts";
 import { chooseNetwork, type NetworkChoice } from "./network/network.ts";
+import type { DataFolders } from "./rootfs/folders.ts";
 import { isProgram } from "./run.ts";
+import { findRangeObstacle } from "./sandbox/probe-ranges.ts";
 import type { LimitingMachine } from "./sandbox/user-limits.ts";
 import type { Settings } from "./settings.ts";
 
@@ -19,12 +21,20 @@ export type Machine = LimitingMachine & {
   missing: string[];
 };
 
-export async function probeMachine(settings: Settings, instance: string): Promise<Machine> {
+export async function probeMachine(
+  settings: Settings,
+  instance: string,
+  folders: DataFolders,
+): Promise<Machine> {
   if (!isProgram("unshare"))
     throw new Error("`unshare` is missing. Install the package util-linux.");
-  const user = process.getuid?.() === 0 ? "own" : "mapped";
+  const isRoot = process.getuid?.() === 0;
   const cgroups = findCgroupControllers(instance);
-  const network = await chooseNetwork(settings, instance);
+  const [network, rangeObstacle] = await Promise.all([
+    chooseNetwork(settings, instance),
+    isRoot ? findRangeObstacle(settings, folders) : "Berth is not root",
+  ]);
+  const user = rangeObstacle === undefined ? "ranged" : isRoot ? "own" : "mapped";
   const raisesUserLimits = hasCapability(raiseLimits);
   const isolation: Isolation = {
     engine: "embedded",
@@ -47,8 +57,8 @@ export async function probeMachine(settings: Settings, instance: string): Promis
     missing: [
       ...network.missing,
       ...missingFeatures(isolation, cgroups),
-      ...(user === "own" && !raisesUserLimits ? [sharedLimits] : []),
-      sharedUser,
+      ...(user !== "mapped" && !raisesUserLimits ? [sharedLimits] : []),
+      ...(rangeObstacle === undefined ? [] : [sharedUser(rangeObstacle)]),
     ],
   };
 }
@@ -57,8 +67,8 @@ const raiseLimits = 24n;
 
 const sharedLimits =
   "Sandboxes share one limit of processes, pending signals and message queues, because Berth lacks the capability CAP_SYS_RESOURCE.";
-const sharedUser =
-  "All sandboxes are one user of the kernel: one can take the file watches (inotify), epoll watches and descriptors in flight of all. Run tenants that do not trust each other on machines of their own.";
+const sharedUser = (why: string) =>
+  `There is no root inside, and all sandboxes are one user of the kernel (${why}): one can take the file watches (inotify), epoll watches and descriptors in flight of all. Run tenants that do not trust each other on machines of their own.`;
 
 function hasCapability(number: bigint): boolean {
   const effective = /^CapEff:\s+([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
@@ -74,7 +84,7 @@ function missingFeatures(isolation: Isolation, cgroups: CgroupControllers): stri
   const remedy = "Run Berth as root on a machine with writable cgroups to change that";
   const lines: [boolean, string][] = [
     [
-      isolation.user === "own",
+      isolation.user !== "mapped",
       "Commands share one user with their agent, because Berth is not root. Run it as root for a separate user.",
     ],
     [isolation.memoryLimit, `Memory of a sandbox is not limited. ${remedy}.`],

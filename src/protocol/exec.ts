@@ -22,11 +22,21 @@ export const argvSchema = z
 
 export const cwdSchema = pathSchema.describe("Relative paths are below /workspace.");
 
+export const userSchema = z
+  .string()
+  .regex(/^([A-Za-z_][A-Za-z0-9_.-]{0,62}\$?|\d{1,5}(:\d{1,5})?)$/, "must be a name or uid:gid")
+  .meta({
+    description:
+      "Who runs it: a name of the sandbox's /etc/passwd, or `uid` or `uid:gid`. `berth` by default.",
+    example: "root",
+  });
+
 /** Either `command` or `argv`. */
 export const programFields = {
   command: commandSchema.optional().describe("A shell command: `sh -c <command>`."),
   argv: argvSchema.optional(),
   cwd: cwdSchema.optional().describe("Working folder; relative paths are below /workspace."),
+  user: userSchema.optional(),
   env: envSchema.optional().describe("Added to the environment of the sandbox."),
 };
 

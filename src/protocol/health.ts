@@ -5,9 +5,9 @@ import { component } from "./fields/component.ts";
 export const isolationSchema = component("Isolation", {
   engine: z.enum(["embedded", "platform"]),
   user: z
-    .enum(["own", "mapped", "vm"])
+    .enum(["ranged", "own", "mapped", "vm"])
     .describe(
-      "own: a separate user. mapped: Berth's user without privileges. vm: a separate machine.",
+      "ranged: a user namespace with ids of its own, and root inside. own: a separate user. mapped: Berth's user without privileges. vm: a separate machine.",
     ),
   files: z
     .enum(["overlay", "vm"])

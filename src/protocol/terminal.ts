@@ -1,6 +1,6 @@
 /** Schemas of terminals: pseudo-terminals that are used over a WebSocket. */
 import { z } from "zod";
-import { argumentsFit, argumentsTooLong, argvSchema, cwdSchema } from "./exec.ts";
+import { argumentsFit, argumentsTooLong, argvSchema, cwdSchema, userSchema } from "./exec.ts";
 import { component } from "./fields/component.ts";
 import { envSchema } from "./fields/env.ts";
 import { queryNumber, wholeNumber } from "./fields/scalar.ts";
@@ -20,6 +20,7 @@ export const terminalCallSchema = z
     cols: size.cols.default(80).describe("Characters of a line."),
     rows: size.rows.default(24).describe("Lines."),
     cwd: cwdSchema.optional(),
+    user: userSchema.optional(),
     env: envSchema.optional(),
     argv: argvSchema.optional().describe("A login shell by default."),
     endsWithLease: endsWithLeaseSchema

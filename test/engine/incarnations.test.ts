@@ -300,7 +300,7 @@ time.sleep(5)
       missing: string[];
     };
     expect(health.isolation).toMatchObject({
-      user: as === "root" ? "own" : "mapped",
+      user: as === "root" ? "ranged" : "mapped",
       diskLimit: false,
       processes: "namespace",
     });

@@ -226,7 +226,8 @@ export type RunningSandbox = {
   secret: string;
   container: ContainerRuntime;
   started: Started;
-  sh(command: string, timeoutMs?: number): Promise<ExecResult>;
+  /** `user`: berth by default. */
+  sh(command: string, timeoutMs?: number, user?: string): Promise<ExecResult>;
 };
 
 /** Starts a sandbox and returns a way to run commands in it by its real agent. */
@@ -243,8 +244,11 @@ export async function run(
     secret: call.secret,
     container,
     started,
-    sh: (command, timeoutMs = 20_000) =>
-      exec(container, started, call.secret, { command, timeoutMs }),
+    sh: (command, timeoutMs = 20_000, user) =>
+      exec(container, started, call.secret, {
+        ...{ command, timeoutMs },
+        ...(user === undefined ? {} : { user }),
+      }),
   };
 }
 
@@ -259,7 +263,7 @@ export async function exec(
   container: ContainerRuntime,
   { address, incarnation }: Started,
   agentSecret: string,
-  call: { command: string; timeoutMs: number },
+  call: { command: string; timeoutMs: number; user?: string },
 ): Promise<ExecResult> {
   const request = new Request(`${address}${agentPaths.exec}`, {
     method: "POST",

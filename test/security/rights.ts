@@ -12,6 +12,13 @@ export const refusalsOf: Record<string, string[]> = {
   setgid: [...refusals, "EINVAL"],
 };
 
+/** What root inside may do: to its own files, mounts and users, and with namespaces that hold no rights over the machine. */
+export const rootMay = [
+  ...["setuid", "setgid", "setgroups", "mount", "umount", "bind", "chroot"],
+  ...["setns mnt", "open_tree", "fsopen", "unshare 20000", "unshare 20000000"],
+  ...["unshare 40000000", "unshare 4000000"],
+];
+
 /** Prints a map from each try to the name of its error, or `could`. `paths`: whether settings are tried too. */
 export function tryRights({ settings }: { settings: boolean }): string {
   return `

@@ -9,8 +9,9 @@ import type { ProcessCall } from "../../../src/protocol/process.ts";
 import { type User, withUserRights } from "../kernel/libc.ts";
 import type { Launch } from "../supervision/process-tree.ts";
 import { buildEnvironment, resolveCwd, type SandboxEnv } from "./sandbox-env.ts";
+import { asUser } from "./users.ts";
 
-export type ResolvedProgram = Pick<Launch, "program" | "argv" | "cwd" | "env" | "user">;
+export type ResolvedProgram = Pick<Launch, "program" | "argv" | "cwd" | "env" | "user" | "groups">;
 
 export type StartFailure = { exitCode: 126 | 127; line: string };
 
@@ -19,15 +20,17 @@ const anyExecute = 0o111;
 
 /** Looks at files with the command's own rights. Throws bad_cwd; returns a failure if no such program can run. */
 export function resolveProgram(
-  sandboxEnv: SandboxEnv,
-  call: Pick<ProcessCall, "command" | "argv" | "cwd" | "env">,
+  given: SandboxEnv,
+  call: Pick<ProcessCall, "command" | "argv" | "cwd" | "env" | "user">,
 ): ResolvedProgram | StartFailure {
+  const sandboxEnv = asUser(given, call.user);
   const cwd = resolveCwd(sandboxEnv, call.cwd);
   const env = buildEnvironment(sandboxEnv, call.env);
   const argv = toArgv(call);
-  const { user } = sandboxEnv;
-  const program = call.argv === undefined ? shell : findProgram(argv[0] ?? "", { cwd, env, user });
-  return typeof program === "string" ? { program, argv, cwd, env, user } : program;
+  const { user, groups, lookup } = sandboxEnv;
+  const program =
+    call.argv === undefined ? shell : findProgram(argv[0] ?? "", { cwd, env, lookup });
+  return typeof program === "string" ? { program, argv, cwd, env, user, groups } : program;
 }
 
 function toArgv(call: Pick<ProcessCall, "command" | "argv">): string[] {
@@ -40,12 +43,12 @@ function toArgv(call: Pick<ProcessCall, "command" | "argv">): string[] {
 /** Searches like execvp: names with a slash below `cwd`, others along PATH. */
 export function findProgram(
   name: string,
-  { cwd, env, user }: { cwd: string; env: Env; user: User | undefined },
+  { cwd, env, lookup }: { cwd: string; env: Env; lookup: User | undefined },
 ): string | StartFailure {
   const candidates = name.includes("/")
     ? [resolve(cwd, name)]
     : (env.PATH ?? "").split(":").map((folder) => join(resolve(cwd, folder), name));
-  const checked = withUserRights(user, () =>
+  const checked = withUserRights(lookup, () =>
     candidates.map((file) => ({ file, code: checkExecutable(file) })),
   );
   const found = checked.find(({ code }) => code === undefined);

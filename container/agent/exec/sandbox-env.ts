@@ -5,13 +5,25 @@ import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { Env } from "../../../src/protocol/fields/env.ts";
 import type { AgentEnvironment } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
+import type { IdRange } from "../../engine/jail/id-range.ts";
 import { type User, withUserRights } from "../kernel/libc.ts";
 import { readJson } from "../server/body.ts";
 
-export type SandboxEnv = {
-  /** Commands run as this user; undefined: as the agent's own. */
+/** Who a command runs as. */
+export type Identity = {
+  /** Commands run as this user of the machine; undefined: as the agent's own. */
   user: User | undefined;
+  /** Further groups, of the machine. */
+  groups: readonly number[];
+  /** Paths are looked up as this user; undefined: as the agent, which may look everywhere, as root inside may. */
+  lookup: User | undefined;
+  name: string;
   home: string;
+};
+
+export type SandboxEnv = Identity & {
+  /** Undefined: commands run as the one user only. */
+  ids: IdRange | undefined;
   workspace: string;
   /** The folder in which the logs of processes are kept. */
   logs: string;
@@ -24,12 +36,15 @@ export type SandboxEnv = {
 /** Not /tmp, which may be memory. */
 export const logsFolder = "/var/tmp";
 
-const userName = "berth";
+export const defaultUser = "berth";
 const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** Starts from nothing: no variable of the agent itself is passed on. */
-export function buildEnvironment({ home, env: created }: SandboxEnv, env: Env | undefined): Env {
-  return { PATH: path, HOME: home, USER: userName, LANG: "C.UTF-8", ...created, ...env };
+export function buildEnvironment(
+  { home, name, env: created }: SandboxEnv,
+  env: Env | undefined,
+): Env {
+  return { PATH: path, HOME: home, USER: name, LANG: "C.UTF-8", ...created, ...env };
 }
 
 /** JSON may write one byte as six; the rest is for names and the version. */
@@ -43,9 +58,9 @@ export async function handleEnvironment(request: Request, sandbox: SandboxEnv): 
 }
 
 /** The folder to run in, checked with the command's own rights. */
-export function resolveCwd({ workspace, user }: SandboxEnv, cwd: string | undefined): string {
+export function resolveCwd({ workspace, lookup }: SandboxEnv, cwd: string | undefined): string {
   const folder = resolve(workspace, cwd ?? ".");
-  const problem = withUserRights(user, () => findProblem(folder));
+  const problem = withUserRights(lookup, () => findProblem(folder));
   if (problem !== undefined) {
     throw new BerthError("bad_cwd", `cwd ${folder} ${problem}. The command was not run.`, {
       hint: "Create the folder first, or choose another one.",

@@ -1,9 +1,9 @@
 /** Runs git once, as a command of the sandbox: its environment, its credentials, its messages as they arrive. */
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import { createMemoryFile } from "../../engine/jail/descriptors.ts";
 import { runProgram } from "../exec/command.ts";
 import { findProgram } from "../exec/program.ts";
 import { buildEnvironment, type SandboxEnv } from "../exec/sandbox-env.ts";
-import { createMemoryFile } from "../kernel/libc.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
 import type { Exit } from "../supervision/process-tree.ts";
 import type { Credentials } from "./address.ts";
@@ -70,8 +70,8 @@ function gitEnvironment(sandboxEnv: SandboxEnv, credentials: Credentials | undef
   });
 }
 
-function requireGit(cwd: string, env: Record<string, string>, { user }: SandboxEnv): void {
-  if (typeof findProgram("git", { cwd, env, user }) === "string") return;
+function requireGit(cwd: string, env: Record<string, string>, { lookup }: SandboxEnv): void {
+  if (typeof findProgram("git", { cwd, env, lookup }) === "string") return;
   throw new BerthError("unsupported", "This container has no git.", {
     hint: "Install it with a command, or use an image that has it.",
   });

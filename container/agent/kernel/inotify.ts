@@ -4,7 +4,7 @@
  */
 import { dlopen, FFIType, ptr } from "bun:ffi";
 import { closeSync } from "node:fs";
-import { createMemoryFile } from "./libc.ts";
+import { createMemoryFile } from "../../engine/jail/descriptors.ts";
 import { KernelError } from "./openat.ts";
 import { PipeReader } from "./pipe.ts";
 

@@ -1,14 +1,11 @@
 /** Calls libc functions that the runtime does not offer, except those on files (openat.ts). */
 import { dlopen, FFIType, ptr } from "bun:ffi";
-import { closeSync, writeSync } from "node:fs";
 
 const { i32, u32, u64, ptr: pointer } = FFIType;
 
 const libc = dlopen("libc.so.6", {
   prctl: { args: [i32, u64, u64, u64, u64], returns: i32 },
-  pipe2: { args: [pointer, i32], returns: i32 },
   fchown: { args: [i32, u32, u32], returns: i32 },
-  memfd_create: { args: [pointer, u32], returns: i32 },
   mkfifo: { args: [pointer, u32], returns: i32 },
   dup2: { args: [i32, i32], returns: i32 },
   waitpid: { args: [i32, pointer, i32], returns: i32 },
@@ -39,40 +36,9 @@ export function dropSupplementaryGroups(): void {
   assertOk("setgroups", libc.setgroups(0n, null));
 }
 
-const closeOnExec = 0o2000000;
-const ends = new Int32Array(2);
-
-/** Returns the read end and the write end. No child inherits them unless they are passed to it. */
-export function openPipe(): [number, number] {
-  assertOk("pipe2", libc.pipe2(ptr(ends), closeOnExec));
-  const [read, write] = ends;
-  if (read === undefined || write === undefined) throw new Error("pipe2 gave no descriptors");
-  return [read, write];
-}
-
 /** Without this, a command of another user could not open `/dev/stdout`. */
 export function chownDescriptor(fd: number, user: User): void {
   assertOk("fchown", libc.fchown(fd, user.uid, user.gid));
-}
-
-const memoryFileName = Buffer.from("berth\0");
-
-/** Keeps the contents until its last descriptor is closed. Its reader begins at the start. */
-export function createMemoryFile(contents: string | Uint8Array): number {
-  const closeOnExecFlag = 1;
-  const fd = libc.memfd_create(ptr(memoryFileName), closeOnExecFlag);
-  assertOk("memfd_create", fd);
-  const bytes = typeof contents === "string" ? Buffer.from(contents) : contents;
-  try {
-    // Written at a position, so that the file offset stays 0.
-    for (let written = 0; written < bytes.length; ) {
-      written += writeSync(fd, bytes, written, bytes.length - written, written);
-    }
-  } catch (error) {
-    closeSync(fd);
-    throw error;
-  }
-  return fd;
 }
 
 export function makeFifo(path: string, mode: number): void {

@@ -2,9 +2,11 @@
  * Calls file functions of libc that the runtime does not offer, all relative to open folders. Names are raw bytes, one
  * character per byte, so that any name survives and text order is byte order.
  */
+
 import { dlopen, FFIType, type Pointer, ptr, read } from "bun:ffi";
 import { closeSync } from "node:fs";
 import { constants } from "node:os";
+import { type IdRange, inside } from "../../engine/jail/id-range.ts";
 
 const { i32, u32, u64, ptr: pointer } = FFIType;
 
@@ -83,9 +85,21 @@ export function closing(fd: number): Disposable {
   return { [Symbol.dispose]: () => closeSync(fd) };
 }
 
+let idRange: IdRange | undefined;
+
+/** From here on owners are shown as the sandbox sees them; an agent has one sandbox. */
+export function showOwnersInside(range: IdRange | undefined): void {
+  idRange = range;
+}
+
+function insideOf(id: number): number {
+  return idRange === undefined ? id : inside(idRange, id);
+}
+
 export type Status = {
   kind: "file" | "folder" | "link" | "other";
   mode: number;
+  /** Owners, as the sandbox sees them. */
   uid: number;
   gid: number;
   links: number;
@@ -114,8 +128,8 @@ export function statusAt(folder: number, name = ""): Status {
     kind: formats[mode >> 12] ?? "other",
     mode: mode & 0o7777,
     links: statusBytes.readUInt32LE(16),
-    uid: statusBytes.readUInt32LE(20),
-    gid: statusBytes.readUInt32LE(24),
+    uid: insideOf(statusBytes.readUInt32LE(20)),
+    gid: insideOf(statusBytes.readUInt32LE(24)),
     inode: statusBytes.readBigUInt64LE(32),
     size: Number(statusBytes.readBigUInt64LE(40)),
     modifiedNs:

@@ -1,8 +1,8 @@
 /** Opens the pipes of one command, all or none, and describes the errors of missing resources. See pipe.ts for reading. */
 import { closeSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
+import { openPipe } from "../../engine/jail/descriptors.ts";
 import { hasCode } from "./error-codes.ts";
-import { openPipe } from "./libc.ts";
 
 type PipeEnds = [read: number, write: number];
 

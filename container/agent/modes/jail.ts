@@ -3,7 +3,8 @@
  * machine's network, and enters its own network afterwards.
  */
 import { enterJail } from "../../engine/jail/enter.ts";
-import { logsFolder } from "../exec/sandbox-env.ts";
+import { defaultUser, logsFolder } from "../exec/sandbox-env.ts";
+import { showOwnersInside } from "../kernel/openat.ts";
 import { PipeReader } from "../kernel/pipe.ts";
 import { MetadataCopy, metadataFolder } from "../metadata-copy.ts";
 import { Sandbox } from "../sandbox.ts";
@@ -15,7 +16,7 @@ import { generateIncarnation, readJailBoot, reportReady } from "./boot.ts";
 
 const engineFd = 0;
 
-export function serveJail(): void {
+export async function serveJail(): Promise<void> {
   const { boot, jail: spec } = readJailBoot();
   const jail = enterJail(spec);
   const incarnation = generateIncarnation(boot.startId);
@@ -34,12 +35,18 @@ export function serveJail(): void {
     },
   );
   jail.isolateNetwork();
+  const namespaces = jail.openNamespaces();
+  showOwnersInside(jail.ids);
   jail.dropPrivileges();
+  // Before there is a reaper, which would take its exit from the runtime.
+  await jail.alone;
   const supervisor =
     jail.cgroup === undefined
-      ? new SubreaperSupervisor(new Reaper("kill"))
-      : new CgroupSupervisor(jail.cgroup, new Reaper("reap"));
-  const sandboxEnv = { ...jail, env: boot.env, logs: logsFolder };
+      ? new SubreaperSupervisor({ reaper: new Reaper("kill"), namespaces })
+      : new CgroupSupervisor(jail.cgroup, { reaper: new Reaper("reap"), namespaces });
+  const { user } = jail;
+  const as = { user, lookup: user, groups: [], name: defaultUser };
+  const sandboxEnv = { ...jail, ...as, env: boot.env, logs: logsFolder };
   sandbox = new Sandbox(sandboxEnv, supervisor, new MetadataCopy(metadataFolder));
   // The end of the engine's pipe ends this process, and with it every process of the namespace.
   const engine = new PipeReader(engineFd, () => {});

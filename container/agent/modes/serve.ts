@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { agentPort } from "../../../src/protocol/internal/agent-wire.ts";
 import { dropPrivileges } from "../../engine/jail/privileges.ts";
-import { logsFolder } from "../exec/sandbox-env.ts";
+import { defaultUser, logsFolder } from "../exec/sandbox-env.ts";
 import {
   becomeSubreaper,
   dropSupplementaryGroups,
@@ -34,8 +34,9 @@ export async function serve(): Promise<void> {
   }
   const incarnation = generateIncarnation(boot.startId);
   const supervisor = createSupervisor(incarnation, differences.tree);
+  const user = isRoot ? (differences.user ?? commandUser) : undefined;
   const sandboxEnv = {
-    user: isRoot ? (differences.user ?? commandUser) : undefined,
+    ...{ user, lookup: user, groups: [], name: defaultUser, ids: undefined },
     home: differences.home ?? "/home/berth",
     workspace: differences.workspace ?? "/workspace",
     logs: differences.logs ?? logsFolder,
@@ -72,14 +73,14 @@ function createSupervisor(
     const folder = `${ownCgroup}/berth-${incarnation}`;
     try {
       mkdirSync(folder);
-      return new CgroupSupervisor(folder, new Reaper("reap"), ownCgroup);
+      return new CgroupSupervisor(folder, { reaper: new Reaper("reap") }, ownCgroup);
     } catch (error) {
       if (required === "cgroup") throw error;
     }
   } else if (required === "cgroup") {
     throw new Error("cgroup v2 is not mounted here");
   }
-  return new SubreaperSupervisor(new Reaper("kill"));
+  return new SubreaperSupervisor({ reaper: new Reaper("kill") });
 }
 
 /** The container's own cgroup v2 folder; undefined: cgroup v2 is not mounted. Writing shows whether it is writable. */

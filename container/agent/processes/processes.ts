@@ -4,6 +4,7 @@ import type { AgentProcessCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import { resolveProgram, type StartFailure } from "../exec/program.ts";
 import { resolveCwd } from "../exec/sandbox-env.ts";
+import { withUserRights } from "../kernel/libc.ts";
 import { resourcesUnavailable } from "../kernel/pipes.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
 import { endOnAbort } from "../server/abort.ts";
@@ -18,7 +19,7 @@ export type StartOptions = {
   /** Aborted when the caller disconnects. */
   caller: AbortSignal;
   /** Runs instead of the call's own command, argv, cwd and env. */
-  program?: Omit<Program, "user">;
+  program?: Program;
 };
 
 export type Started = { process: Process; isNew: boolean };
@@ -147,14 +148,15 @@ export class Processes {
   /** Finds the program and allocates the log. Nothing stays allocated when this throws. */
   #prepare(call: AgentProcessCall, { program, sessionId }: StartOptions): PreparedProcess {
     const { sandboxEnv } = this.#deps;
-    const { id, name, command, argv, cwd: _cwd, env: _env, ...options } = call;
-    const { user, logs: logsFolder } = sandboxEnv;
-    const launch = program === undefined ? resolveProgram(sandboxEnv, call) : { ...program, user };
+    const { id, name, command, argv, cwd: _cwd, env: _env, user: _user, ...options } = call;
+    const { user: logOwner, logs: logsFolder } = sandboxEnv;
+    const launch = program ?? resolveProgram(sandboxEnv, call);
     const cwd = "program" in launch ? launch.cwd : resolveCwd(sandboxEnv, call.cwd);
     const commandText = this.#commandTexts.reserve({ command, argv });
     try {
       const info = { id, name, sessionId, commandText, options, cwd, logsFolder };
-      return { process: new Process(info), launch };
+      // A log belongs to the sandbox: folders of it have no place for ids of the machine.
+      return { process: withUserRights(logOwner, () => new Process(info)), launch };
     } catch (error) {
       this.#commandTexts.release(commandText);
       throw resourcesUnavailable(error);

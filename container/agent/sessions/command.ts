@@ -56,7 +56,9 @@ export async function runCommand(
   const startedAt = performance.now();
   const output = new Output(call.maxOutputBytes);
   const stdin = toInput(call);
-  const pipes = openPipes(folder, stdin, (stream, bytes) => output.take(stream, bytes));
+  const pipes = openPipes(folder.for(session.sandboxEnv.user), stdin, (stream, bytes) =>
+    output.take(stream, bytes),
+  );
   const timeoutMs = call.timeoutMs ?? session.commandTimeoutMs;
   const running = session.shell.run(call.command, pipes.names);
   const end = await waitForEnd(session, running, { timeoutMs, signal });

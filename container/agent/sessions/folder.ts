@@ -19,6 +19,11 @@ export class SessionFolder {
     this.#user = user;
   }
 
+  /** The same folder for the shell of another user. */
+  for(user: User | undefined): SessionFolder {
+    return new SessionFolder(this.#path, user);
+  }
+
   /** Calls `open` while the pipe still belongs to the agent, so that no other process can have opened it before. */
   createFifo(open: (path: string) => void): string {
     return this.#create((path) => {

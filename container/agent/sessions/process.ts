@@ -1,4 +1,5 @@
 /** Starts a process with a session's state, which a shell of its own reads from a pipe. It outlives the session. */
+
 import { resolve } from "node:path";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { Env } from "../../../src/protocol/fields/env.ts";
@@ -7,6 +8,7 @@ import { limits } from "../../../src/protocol/limits.ts";
 import { Output } from "../exec/output.ts";
 import { resolveCwd } from "../exec/sandbox-env.ts";
 import type { Processes, Started } from "../processes/processes.ts";
+import { refuse } from "../server/fields.ts";
 import type { GatedCall } from "../server/gated-work.ts";
 import { openPipes, runInTurn, waitForEnd } from "./command.ts";
 import type { SessionFolder } from "./folder.ts";
@@ -33,14 +35,18 @@ export function startProcess(
   gatedCall: GatedCall,
   { session, sessions, processes, caller, onTurn }: SessionProcessOptions,
 ): Promise<Started> {
-  const { deps, folder } = sessions;
+  const { deps } = sessions;
+  const { sandboxEnv } = session;
+  if (call.user !== undefined) refuse("user", "is that of the session; leave it out");
+  const { user, groups } = sandboxEnv;
+  const folder = sessions.folder.for(user);
   return runInTurn(session, gatedCall, deps.gated, async () => {
     onTurn();
-    const cwd = resolveCwd(deps.sandboxEnv, resolve(session.cwd, call.cwd ?? "."));
+    const cwd = resolveCwd(sandboxEnv, resolve(session.cwd, call.cwd ?? "."));
     const state = await takeState(session, { folder, signal: gatedCall.controller.signal });
     const path = folder.createFifo(() => {});
     try {
-      const program = { program: bash, argv: toArgv(call, path), cwd, env: {} };
+      const program = { program: bash, argv: toArgv(call, path), cwd, env: {}, user, groups };
       const options = { fence: gatedCall.fence, sessionId: session.id, program, caller };
       const started = await processes.start(call, options);
       const lines = stateLines(state, { cwd, env: call.env ?? {} });
@@ -99,7 +105,7 @@ async function takeState(
 ): Promise<State> {
   const word = randomWord();
   const output = new Output(stateBytesMax);
-  const pipes = openPipes(folder, undefined, (stream, bytes) => {
+  const pipes = openPipes(folder.for(session.sandboxEnv.user), undefined, (stream, bytes) => {
     if (stream === "stdout") output.take(stream, bytes);
   });
   const running = session.shell.runUnseen(dump(word), pipes.names);

@@ -1,9 +1,11 @@
 /** One session: its shell, its queue of turns, and its end, which comes once and ends everything that it started. */
+
 import { BerthError, type ErrorFacts } from "../../../src/protocol/error-codes.ts";
 import type { AgentEnding, AgentSessionCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { Session as SessionView } from "../../../src/protocol/session.ts";
 import { type QueueOptions, TurnQueue } from "../exec/queue.ts";
+import type { SandboxEnv } from "../exec/sandbox-env.ts";
 import { resolvesWithin } from "../server/timeout.ts";
 import { type Exit, KillTimeoutError } from "../supervision/process-tree.ts";
 import type { Pipes } from "./pipes.ts";
@@ -33,6 +35,8 @@ const queueOptions: QueueOptions = {
 export class Session {
   readonly id: string;
   readonly shell: Shell;
+  /** As its user sees it. */
+  readonly sandboxEnv: SandboxEnv;
   readonly commandTimeoutMs: number;
   readonly createdAt = new Date().toISOString();
   readonly queue = new TurnQueue(queueOptions);
@@ -43,10 +47,15 @@ export class Session {
   #cwd: string;
   #isEnding = false;
 
-  constructor({ id, commandTimeoutMs }: AgentSessionCall, shell: Shell, cwd: string) {
+  constructor(
+    { id, commandTimeoutMs }: AgentSessionCall,
+    shell: Shell,
+    { sandboxEnv, cwd }: { sandboxEnv: SandboxEnv; cwd: string },
+  ) {
     this.id = id;
     this.commandTimeoutMs = commandTimeoutMs;
     this.shell = shell;
+    this.sandboxEnv = sandboxEnv;
     this.#cwd = cwd;
     this.over = this.#over.promise;
     shell.tree.exited.then(() => this.end("exited"));

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentSessionCall } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { buildEnvironment, resolveCwd } from "../exec/sandbox-env.ts";
+import { buildEnvironment, resolveCwd, type SandboxEnv } from "../exec/sandbox-env.ts";
+import { asUser } from "../exec/users.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
 import type { GatedCall } from "../server/gated-work.ts";
 import { resolvesWithin } from "../server/timeout.ts";
@@ -88,10 +89,11 @@ export class Sessions {
   }
 
   #create(call: AgentSessionCall, gatedCall: GatedCall): Promise<Session> {
-    const { gated, sandboxEnv } = this.deps;
+    const { gated } = this.deps;
     if (this.#entries.size >= limits.sessionsMax) throw tooMany();
+    const sandboxEnv = asUser(this.deps.sandboxEnv, call.user);
     const cwd = resolveCwd(sandboxEnv, call.cwd);
-    const starting = this.#start(call, cwd, gatedCall.controller.signal);
+    const starting = this.#start(call, { sandboxEnv, cwd }, gatedCall.controller.signal);
     const entry: Entry = { starting };
     this.#entries.set(call.id, entry);
     const started = starting.then(
@@ -107,11 +109,16 @@ export class Sessions {
     return starting;
   }
 
-  async #start(call: AgentSessionCall, cwd: string, signal: AbortSignal): Promise<Session> {
-    const { sandboxEnv, supervisor } = this.deps;
+  async #start(
+    call: AgentSessionCall,
+    { sandboxEnv, cwd }: { sandboxEnv: SandboxEnv; cwd: string },
+    signal: AbortSignal,
+  ): Promise<Session> {
+    const { supervisor } = this.deps;
     const env = buildEnvironment(sandboxEnv, call.env);
-    const shell = await Shell.start({ supervisor, user: sandboxEnv.user, cwd, env });
-    const session = new Session(call, shell, cwd);
+    const { user, groups } = sandboxEnv;
+    const shell = await Shell.start({ supervisor, user, groups, cwd, env });
+    const session = new Session(call, shell, { sandboxEnv, cwd });
     const isReady = await Promise.race([
       resolvesWithin(shell.ready, limits.sessionReadyMs),
       session.over.then(() => false),

@@ -2,7 +2,8 @@
 import { closeSync, existsSync, openSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { Env } from "../../../src/protocol/fields/env.ts";
-import { chownDescriptor, openPipe, type User } from "../kernel/libc.ts";
+import { openPipe } from "../../engine/jail/descriptors.ts";
+import { chownDescriptor, type User } from "../kernel/libc.ts";
 import { PipeReader } from "../kernel/pipe.ts";
 import type { ProcessSupervisor, ProcessTree } from "../supervision/process-tree.ts";
 import { PipeWriter } from "./pipe-writer.ts";
@@ -21,6 +22,7 @@ export const noRcFlags = ["--noprofile", "--norc"];
 type ShellOptions = {
   supervisor: ProcessSupervisor;
   user: User | undefined;
+  groups: readonly number[];
   cwd: string;
   env: Env;
 };

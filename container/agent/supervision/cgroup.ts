@@ -27,8 +27,7 @@ import {
   type ProcessSupervisor,
   type ProcessTree,
 } from "./process-tree.ts";
-import type { Reaper } from "./reaper.ts";
-import { type Spawned, spawn } from "./spawn.ts";
+import { type Spawned, type SpawnSite, spawn } from "./spawn.ts";
 
 const outOfDescriptors = ["EMFILE", "ENFILE"];
 const pollMs = 5;
@@ -42,7 +41,7 @@ const idleGroupsMax = 16;
 export class CgroupSupervisor implements ProcessSupervisor {
   readonly kind = "cgroup";
   readonly #folder: string;
-  readonly #reaper: Reaper;
+  readonly #site: SpawnSite;
   readonly #home: string | undefined;
   readonly #idle: string[] = [];
   readonly #mover = new CgroupMover();
@@ -53,9 +52,9 @@ export class CgroupSupervisor implements ProcessSupervisor {
    * Throws if groups cannot be created below `folder`, cannot be killed as a whole, or cannot be entered. `home`: the
    * group to return to at the end, if nobody else removes the folder.
    */
-  constructor(folder: string, reaper: Reaper, home?: string) {
+  constructor(folder: string, site: SpawnSite, home?: string) {
     this.#folder = folder;
-    this.#reaper = reaper;
+    this.#site = site;
     this.#home = home;
     this.#current = this.#takeEmptyGroup();
     try {
@@ -74,7 +73,7 @@ export class CgroupSupervisor implements ProcessSupervisor {
     const { next, procsFd } = this.#nextGroup();
     let spawned: Spawned;
     try {
-      spawned = spawn(launch, this.#reaper);
+      spawned = spawn(launch, this.#site);
     } catch (error) {
       closeSync(procsFd);
       this.#release(next);
@@ -87,7 +86,7 @@ export class CgroupSupervisor implements ProcessSupervisor {
   }
 
   reapOrphans(limitMs: number): Promise<void> {
-    return this.#reaper.reapDead(limitMs);
+    return this.#site.reaper.reapDead(limitMs);
   }
 
   async close(): Promise<void> {

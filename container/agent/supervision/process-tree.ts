@@ -18,6 +18,8 @@ export type Launch = {
   stdout: number;
   stderr: number;
   user: User | undefined;
+  /** Further groups of the user. */
+  groups?: readonly number[] | undefined;
 };
 
 export type Exit = { exitCode: number | null; signal: string | null };

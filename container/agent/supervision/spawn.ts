@@ -1,22 +1,24 @@
 /** Spawns one process with exact arguments, an explicit environment and user, and no inherited descriptors. */
 import { readFileSync, writeFileSync } from "node:fs";
+import type { CommandNamespaces } from "../../engine/jail/enter.ts";
 import { type Exit, type Launch, ownProgram } from "./process-tree.ts";
 import type { Reaper } from "./reaper.ts";
+import { spawnInside } from "./spawn-inside.ts";
 
 export type Spawned = { pid: number; exited: Promise<Exit> };
 
+/** Where commands run; `namespaces` is undefined where they run in those of the agent. */
+export type SpawnSite = { reaper: Reaper; namespaces?: CommandNamespaces | undefined };
+
 /** Synchronous up to the execve of the process, whose error it throws. */
-export function spawn(launch: Launch, reaper: Reaper, extraFds: number[] = []): Spawned {
-  const [, ...rest] = launch.argv;
+export function spawn(launch: Launch, site: SpawnSite, extraFds: number[] = []): Spawned {
+  const { reaper, namespaces } = site;
+  const isOwn = launch.program === ownProgram;
   const start = () =>
-    Bun.spawn([launch.program, ...rest], {
-      argv0: launch.argv[0] ?? launch.program,
-      cwd: launch.cwd,
-      env: launch.env,
-      stdio: [launch.stdin, launch.stdout, launch.stderr, ...extraFds],
-      ...launch.user,
-    });
-  const child = launch.program === ownProgram ? start() : spawnWithHigherOomScore(start);
+    isOwn || namespaces === undefined
+      ? spawnHere(launch, extraFds)
+      : spawnInside(launch, namespaces);
+  const child = isOwn ? start() : spawnWithHigherOomScore(start);
   reaper.own(child.pid);
   const exited = child.exited.then((): Exit => {
     reaper.disown(child.pid);
@@ -24,6 +26,17 @@ export function spawn(launch: Launch, reaper: Reaper, extraFds: number[] = []): 
     return { exitCode, signal: signalCode === null ? null : String(signalCode) };
   });
   return { pid: child.pid, exited };
+}
+
+function spawnHere(launch: Launch, extraFds: number[]) {
+  const [, ...rest] = launch.argv;
+  return Bun.spawn([launch.program, ...rest], {
+    argv0: launch.argv[0] ?? launch.program,
+    cwd: launch.cwd,
+    env: launch.env,
+    stdio: [launch.stdin, launch.stdout, launch.stderr, ...extraFds],
+    ...launch.user,
+  });
 }
 
 const highest = 1000;

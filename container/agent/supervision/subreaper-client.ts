@@ -4,7 +4,8 @@
  */
 import { closeSync, writeSync } from "node:fs";
 import { singleThreadedBun } from "../../engine/jail/bun-options.ts";
-import { createMemoryFile, openPipe } from "../kernel/libc.ts";
+import { createMemoryFile, openPipe } from "../../engine/jail/descriptors.ts";
+import type { CommandNamespaces } from "../../engine/jail/enter.ts";
 import { spawnFailure } from "../kernel/pipes.ts";
 import { resolvesWithin } from "../server/timeout.ts";
 import { sendSignal } from "./proc-table.ts";
@@ -19,25 +20,26 @@ import {
   type ProcessTree,
 } from "./process-tree.ts";
 import type { Reaper } from "./reaper.ts";
-import { type Spawned, spawn } from "./spawn.ts";
+import { type Spawned, type SpawnSite, spawn } from "./spawn.ts";
 import {
   type Order,
   readMessages,
   type SubreaperEvent,
   type SubreaperLaunch,
+  subreaperFd,
 } from "./subreaper-protocol.ts";
 
 export class SubreaperSupervisor implements ProcessSupervisor {
   readonly kind = "subreaper";
-  readonly #reaper: Reaper;
+  readonly #site: SpawnSite;
 
-  constructor(reaper: Reaper) {
-    this.#reaper = reaper;
+  constructor(site: SpawnSite) {
+    this.#site = site;
   }
 
   async start(launch: Launch): Promise<ProcessTree> {
     try {
-      const tree = new SubreaperTree(launch, this.#reaper);
+      const tree = new SubreaperTree(launch, this.#site);
       await tree.started;
       return tree;
     } catch (error) {
@@ -46,7 +48,7 @@ export class SubreaperSupervisor implements ProcessSupervisor {
   }
 
   reapOrphans(limitMs: number): Promise<void> {
-    return this.#reaper.reapDead(limitMs);
+    return this.#site.reaper.reapDead(limitMs);
   }
 
   async close(): Promise<void> {}
@@ -64,16 +66,18 @@ class SubreaperTree implements ProcessTree {
   readonly #end = Promise.withResolvers<number | undefined>();
   #orders: number | undefined;
 
-  constructor(launch: Launch, reaper: Reaper) {
+  constructor(launch: Launch, { reaper, namespaces }: SpawnSite) {
     this.#reaper = reaper;
     this.started = this.#start.promise;
     this.exited = this.#exit.promise;
     const [ordersRead, ordersWrite] = openPipe();
     const [eventsRead, eventsWrite] = openPipe();
-    const launchFd = writeLaunch(launch);
+    const launchFd = writeLaunch(launch, namespaces);
     const passedFds = [ordersRead, eventsWrite, launchFd];
+    const { user, mounts, program } = namespaces ?? {};
+    const lentFds = [user, mounts, program].filter((fd) => fd !== undefined);
     try {
-      this.#subreaper = spawn(subreaperLaunch(launch), reaper, passedFds);
+      this.#subreaper = spawn(subreaperLaunch(launch), { reaper }, [...passedFds, ...lentFds]);
     } catch (error) {
       closeSync(ordersWrite);
       closeSync(eventsRead);
@@ -168,8 +172,15 @@ function subreaperLaunch(launch: Launch): Launch {
   };
 }
 
-function writeLaunch({ program, argv, cwd, env, user, stdin }: Launch): number {
+function writeLaunch(
+  { program, argv, cwd, env, user, stdin }: Launch,
+  namespaces: CommandNamespaces | undefined,
+): number {
   const emptyInput = stdin === "ignore";
-  const launch: SubreaperLaunch = { program, argv, cwd, env, user, emptyInput };
+  const inside = namespaces && { ...namespaces, ...subreaperFd.namespaces };
+  const launch: SubreaperLaunch = {
+    ...{ program, argv, cwd, env, user, emptyInput },
+    namespaces: inside,
+  };
   return createMemoryFile(JSON.stringify(launch));
 }

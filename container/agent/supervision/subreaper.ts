@@ -61,9 +61,10 @@ export async function runSubreaper(): Promise<void> {
 function start(reaper: Reaper): Spawned | undefined {
   const launch = JSON.parse(readFileSync(subreaperFd.launch, "utf8")) as SubreaperLaunch;
   closeSync(subreaperFd.launch);
+  const { namespaces } = launch;
   const stdin = launch.emptyInput ? "ignore" : 0;
   try {
-    const spawned = spawn({ ...launch, stdin, stdout: 1, stderr: 2 }, reaper);
+    const spawned = spawn({ ...launch, stdin, stdout: 1, stderr: 2 }, { reaper, namespaces });
     send({ event: "started", pid: spawned.pid });
     releaseStdio();
     return spawned;

@@ -6,6 +6,7 @@ import { closeSync, openSync, readSync, statSync } from "node:fs";
 import type { AgentTerminalCall } from "../../../src/protocol/internal/agent.ts";
 import { findProgram, type StartFailure, startFailure } from "../exec/program.ts";
 import { buildEnvironment, resolveCwd, type SandboxEnv } from "../exec/sandbox-env.ts";
+import { asUser } from "../exec/users.ts";
 import { type User, withUserRights } from "../kernel/libc.ts";
 import { refuse } from "../server/fields.ts";
 import type { Launch } from "../supervision/process-tree.ts";
@@ -17,21 +18,22 @@ const firstLineBytesMax = 256;
 /** `shownArgv` leaves out `setsid`. */
 export type TerminalProgram = Omit<Launch, "stdin" | "stdout" | "stderr"> & { shownArgv: string[] };
 
-type Context = Pick<Launch, "cwd" | "env" | "user">;
+type Context = Pick<Launch, "cwd" | "env" | "user" | "groups"> & Pick<SandboxEnv, "lookup">;
 
 /** Throws bad_cwd, or bad_request for a program that cannot run. */
 export function resolveTerminalProgram(
   call: AgentTerminalCall,
-  sandboxEnv: SandboxEnv,
+  given: SandboxEnv,
 ): TerminalProgram {
+  const sandboxEnv = asUser(given, call.user);
   const cwd = resolveCwd(sandboxEnv, call.cwd);
   const colours = { TERM: "xterm-256color", COLORTERM: "truecolor" };
   const env = buildEnvironment(sandboxEnv, { ...colours, ...sandboxEnv.env, ...call.env });
-  const { user } = sandboxEnv;
-  const context = { cwd, env, user };
+  const { user, groups, lookup } = sandboxEnv;
+  const context = { cwd, env, user, groups, lookup };
   const shownArgv = call.argv ?? loginShell(context);
   const file = findProgram(shownArgv[0] ?? "", context);
-  const failure = typeof file === "string" ? executionFailure(file, user) : file;
+  const failure = typeof file === "string" ? executionFailure(file, lookup) : file;
   if (failure !== undefined) {
     refuse(
       "argv",

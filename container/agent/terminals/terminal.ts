@@ -76,7 +76,7 @@ export class Terminal implements ScreenSource {
     const { id, cols, rows } = call;
     const program = resolveTerminalProgram(call, sandboxEnv);
     const size = { cols, rows };
-    const pty = openPty(size, sandboxEnv.user);
+    const pty = openPty(size, program.user);
     try {
       const tree = await supervisor.start(launchIn(pty, program));
       return new Terminal({ id, pty, tree, size, argv: program.shownArgv }, screens);

@@ -8,4 +8,6 @@ export const jailHome = "/home/berth";
 /** Clients that were written for other sandboxes expect the home of their user here. */
 export const jailHomeOfClients = "/home/user";
 export const jailWorkspace = "/workspace";
+/** What the agent writes for programs of the sandbox, such as its metadata. */
+export const agentFolder = "/run/berth";
 export const jailHostName = "sandbox";

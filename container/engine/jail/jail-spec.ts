@@ -4,19 +4,22 @@
  */
 import { z } from "zod";
 import type { AgentBoot } from "../../../src/protocol/internal/agent.ts";
+import type { IdRange } from "./id-range.ts";
 
-type Overlay = { lower: string; upper: string; work: string };
+/** The first of `lower` hides those after it. */
+type Overlay = { lower: string[]; upper: string; work: string };
 
 /** All paths are absolute. */
 export type JailSpec = {
   hostName: string;
-  /** own: the agent is root and commands run as `berth`. mapped: both are the one user that could be mapped. */
-  user: "own" | "mapped";
+  user: JailUser;
   network: "none" | "nat" | "pasta" | "host";
   /** An empty folder on which the new root is mounted; only this mount namespace sees the mounts. */
   mountPoint: string;
   root: Overlay;
   usr: Overlay;
+  /** Has the folders of both overlays and the workspace. */
+  tree: string;
   workspace: string;
   /** Program folders of the host's root that are no links into /usr; mounted read-only. */
   readOnlyFolders: string[];
@@ -29,6 +32,20 @@ export type JailSpec = {
   tmpfsBytes: { tmp: number; run: number; shm: number };
   userLimits: UserLimits;
 };
+
+/**
+ * own: the agent is root and commands run as `berth`, both of the machine. mapped: both are the one user that could be
+ * mapped. ranged: commands have a user namespace with a range of ids, and the agent is root outside of it.
+ */
+export type JailUser =
+  | { kind: "own" | "mapped" }
+  | ({
+      kind: "ranged";
+      /** The path of the program of call-list.ts. */
+      callList: string;
+      /** Whether set-user-id programs such as sudo work. */
+      sudo: boolean;
+    } & IdRange);
 
 /** What the kernel counts for a user over all processes (setrlimit): RLIMIT_NPROC, _SIGPENDING and _MSGQUEUE. */
 export type UserLimits = Record<

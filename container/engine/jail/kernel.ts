@@ -1,5 +1,6 @@
 /** System calls that build a jail, through libc. Each failure carries the name of the call and its errno. */
 import { dlopen, FFIType, ptr, read } from "bun:ffi";
+import { writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import type { UserLimits } from "./jail-spec.ts";
 
@@ -15,9 +16,14 @@ const libc = dlopen("libc.so.6", {
   prctl: { args: [i32, u64, u64, u64, u64], returns: i32 },
   capset: { args: [pointer, pointer], returns: i32 },
   getrlimit: { args: [i32, pointer], returns: i32 },
+  setfsuid: { args: [FFIType.u32], returns: i32 },
+  setfsgid: { args: [FFIType.u32], returns: i32 },
   setrlimit: { args: [i32, pointer], returns: i32 },
   signal: { args: [i32, u64], returns: FFIType.i64 },
-  syscall: { args: [u64, u64, u64, u64, u64, u64], returns: FFIType.i64 },
+  syscall: {
+    args: [FFIType.i64, FFIType.i64, FFIType.i64, FFIType.i64, FFIType.i64, FFIType.i64],
+    returns: FFIType.i64,
+  },
   open: { args: [pointer, i32, i32], returns: i32 },
   socket: { args: [i32, i32, i32], returns: i32 },
   ioctl: { args: [i32, u64, pointer], returns: i32 },
@@ -48,6 +54,47 @@ export function mount(
   check(`mount ${type ?? "bind"} on ${target}`, result);
 }
 
+/** Numbers of system calls that libc may lack; they have the same numbers everywhere. */
+const call = { openTree: 428n, moveMount: 429n, mountSetattr: 442n } as const;
+const currentFolder = -100n;
+const emptyPath = 0x1000n;
+
+/** Mounts a copy of `folder` on `target`, with ids as the map of a user namespace (a descriptor) says. */
+export function mountMapped(folder: string, target: string, userNamespace: number): void {
+  const [clone, closeOnExec] = [1n, 0o2000000n];
+  const [nothing, source, destination] = [text(""), text(folder), text(target)];
+  const addressOf = (buffer: Buffer) => BigInt(ptr(buffer));
+  const tree = systemCall(`open_tree of ${folder}`, call.openTree, [
+    currentFolder,
+    addressOf(source),
+    clone | closeOnExec,
+  ]);
+  try {
+    const mapIds = 0x100000n;
+    // struct mount_attr: attributes to set and to clear, propagation, user namespace.
+    const attributes = Buffer.from(BigUint64Array.of(mapIds, 0n, 0n, BigInt(userNamespace)).buffer);
+    const size = BigInt(attributes.length);
+    const of = [BigInt(tree), addressOf(nothing), emptyPath, addressOf(attributes), size];
+    systemCall(`mount_setattr of ${folder}`, call.mountSetattr, of);
+    const fromEmptyPath = 4n;
+    const move = [
+      BigInt(tree),
+      addressOf(nothing),
+      currentFolder,
+      addressOf(destination),
+      fromEmptyPath,
+    ];
+    systemCall(`move_mount to ${target}`, call.moveMount, move);
+  } finally {
+    libc.close(tree);
+  }
+}
+
+function systemCall(what: string, number: bigint, args: bigint[]): number {
+  const [first = 0n, second = 0n, third = 0n, fourth = 0n, fifth = 0n] = args;
+  return check(what, Number(libc.syscall(number, first, second, third, fourth, fifth)));
+}
+
 const detach = 2;
 
 /** Makes `folder` the root of this mount namespace and detaches the old root. */
@@ -57,6 +104,26 @@ export function changeRoot(folder: string): void {
   check("pivot_root", libc.pivot_root(text("."), text(".")));
   check("umount of the old root", libc.umount2(text("."), detach));
   process.chdir("/");
+}
+
+const securityBits = 28;
+const keepCapabilities = 1 << 2;
+
+/**
+ * Runs `work` with files created as another id, and every capability kept. An overlay remembers who mounted it, and
+ * creates its own files as that id; the ids of the machine have no place in folders that show the ids of a sandbox.
+ */
+export function withFileIds<T>(id: number, work: () => T): T {
+  prctl(securityBits, keepCapabilities);
+  libc.setfsgid(id);
+  libc.setfsuid(id);
+  try {
+    return work();
+  } finally {
+    libc.setfsuid(0);
+    libc.setfsgid(0);
+    prctl(securityBits, 0);
+  }
 }
 
 const newNetwork = 0x40000000;
@@ -153,6 +220,13 @@ export function bringUpLoopback(): void {
   } finally {
     libc.close(fd);
   }
+}
+
+/** Lets every user of this network listen on low ports and send pings. */
+export function openNetworkToAll(): void {
+  const settings = "/proc/sys/net/ipv4";
+  writeFileSync(`${settings}/ip_unprivileged_port_start`, "0");
+  writeFileSync(`${settings}/ping_group_range`, "0 2147483647");
 }
 
 /** Passed as it is, not as a pointer, because a pointer does not protect its buffer from garbage collection. */

@@ -3,6 +3,7 @@
  * inspect it.
  */
 import { constants } from "node:os";
+import type { JailUser } from "./jail-spec.ts";
 import { joinEmptyKeyring, prctl, resetSignalHandler, setCapabilities } from "./kernel.ts";
 import { filterSystemCalls } from "./seccomp.ts";
 
@@ -35,18 +36,23 @@ const capabilityMax = 64;
 const { SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS } = constants.signals;
 const crashSignals = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS];
 
-export function dropPrivileges(user: "own" | "mapped"): void {
+/**
+ * An agent outside of its commands' user namespace can gain nothing from a program of the sandbox: it starts none but
+ * inside. They keep the right to gain privileges there, which sudo is.
+ */
+export function dropPrivileges(user: JailUser["kind"]): void {
   joinEmptyKeyring();
-  prctl(prctlOption.setNoNewPrivileges, 1);
+  if (user !== "ranged") prctl(prctlOption.setNoNewPrivileges, 1);
   prctl(prctlOption.ambient, ambientClearAll);
-  const keep = user === "own" ? Object.values(keptCapabilities) : [];
+  const keep = user !== "mapped" ? Object.values(keptCapabilities) : [];
   for (let capability = 0; capability < capabilityMax; capability += 1) {
     if (keep.some((kept) => kept === capability)) continue;
     if (!dropFromBoundingSet(capability)) break;
   }
+  // Before the capabilities: without `no_new_privs` it needs them.
+  filterSystemCalls();
   const mask = keep.reduce((sum, capability) => sum | (1n << BigInt(capability)), 0n);
   setCapabilities(mask);
-  filterSystemCalls();
   // Commands run as the agent's own user here and could end it with any signal that it handles.
   if (user === "mapped") crashSignals.forEach(resetSignalHandler);
   // Last, because a change of credentials may set it again.

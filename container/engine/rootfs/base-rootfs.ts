@@ -37,6 +37,9 @@ const etcCopied = [
   ...["ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "timezone", "os-release"],
   ...["debian_version", "mime.types", "protocols", "services", "networks", "gai.conf"],
   ...["bash.bashrc", "profile", "inputrc", "magic", "magic.mime", "fonts", "terminfo", "perl"],
+  // What adding packages and users needs.
+  ...["apt", "dpkg", "debconf.conf", "adduser.conf", "deluser.conf", "login.defs", "skel", "pam.d"],
+  ...["pam.conf", "security", "default/useradd", "profile.d"],
 ];
 const etcCopiedPattern = /^(python\d[\d.]*|java-\d+-openjdk)$/;
 
@@ -67,9 +70,11 @@ function buildBase(base: string, resolvConf: string): void {
     chownSync(`${base}${folder}`, jailUser.uid, jailUser.gid);
   }
   for (const name of etcNames()) copyPublic(`/etc/${name}`, `${base}/etc/${name}`);
+  mkdirSync(`${base}/etc/sudoers.d`, { mode: 0o750 });
   for (const [name, text] of Object.entries(etcFiles(resolvConf))) {
     writeFileSync(`${base}/etc/${name}`, text);
   }
+  chmodSync(`${base}/etc/sudoers.d/berth`, 0o440);
   for (const name of codeFolders) {
     const onHost = lstatSync(`/${name}`, { throwIfNoEntry: false });
     if (onHost?.isSymbolicLink()) symlinkSync(readlinkSync(`/${name}`), `${base}/${name}`);
@@ -98,6 +103,7 @@ function copyPublic(from: string, to: string): void {
       preserveTimestamps: true,
       filter: (path) => {
         const it = lstatSync(path);
+        if (it.isFile() && path.startsWith("/etc/apt/") && holdsLogin(path)) return false;
         return (
           it.isSymbolicLink() || ((it.isFile() || it.isDirectory()) && (it.mode & 0o004) !== 0)
         );
@@ -109,14 +115,26 @@ function copyPublic(from: string, to: string): void {
   }
 }
 
+/** Sources of packages may name a user and a password. */
+function holdsLogin(path: string): boolean {
+  return path.includes("/auth.conf") || /:\/\/[^/\s]+@/.test(readFileSync(path, "latin1"));
+}
+
 function etcFiles(resolvConf: string): Record<string, string> {
   const { name, uid, gid } = jailUser;
+  const shell = existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh";
+  const users = systemEntries("/etc/passwd", [
+    "nobody:x:65534:65534::/nonexistent:/usr/sbin/nologin",
+  ]);
+  const groups = systemEntries("/etc/group", ["tty:x:5:", "nogroup:x:65534:"]);
   return {
-    passwd:
-      `root:x:0:0:root:/root:/usr/sbin/nologin\n` +
-      `${name}:x:${uid}:${gid}::${jailHome}:/bin/${existsSync("/bin/bash") ? "bash" : "sh"}\n` +
-      `nobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n`,
-    group: `root:x:0:\ntty:x:5:\n${name}:x:${gid}:\nnogroup:x:65534:\n`,
+    passwd: lines(
+      `root:x:0:0:root:/root:${shell}`,
+      ...users,
+      `${name}:x:${uid}:${gid}::${jailHome}:${shell}`,
+    ),
+    group: lines("root:x:0:", ...groups, `${name}:x:${gid}:`),
+    "sudoers.d/berth": lines(`${name} ALL=(ALL:ALL) NOPASSWD: ALL`),
     hostname: `${jailHostName}\n`,
     hosts: `127.0.0.1 localhost ${jailHostName}\n::1 localhost ip6-localhost ip6-loopback\n`,
     "resolv.conf": resolvConf,
@@ -124,6 +142,27 @@ function etcFiles(resolvConf: string): Record<string, string> {
       "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
     shells: readIfPresent("/etc/shells"),
   };
+}
+
+/**
+ * The machine's accounts of its programs, so that packages find theirs; none of a person, and no password. The entries
+ * of `least` are there in any case.
+ */
+function systemEntries(path: string, least: string[]): string[] {
+  const known = new Set(["root", jailUser.name]);
+  return [...readIfPresent(path).split("\n"), ...least].filter((line) => {
+    const [name = "", , id = ""] = line.split(":");
+    const isSystem = Number(id) > 0 && (Number(id) < systemIdMax || id === "65534");
+    if (!isSystem || known.has(name)) return false;
+    known.add(name);
+    return true;
+  });
+}
+
+const systemIdMax = 1000;
+
+function lines(...all: string[]): string {
+  return `${all.join("\n")}\n`;
 }
 
 function readIfPresent(path: string): string {

@@ -14,6 +14,8 @@ export function makeDataFolders(data: string) {
     trash: `${data}/trash`,
     baseRootfs: `${data}/skeleton`,
     mountPoint: `${data}/mount`,
+    /** Programs of Berth's own for jails and for the root of each sandbox. */
+    programs: `${data}/programs`,
     records: `${data}/live`,
     /** One file per running `pasta`, with its PID. */
     pastas: `${data}/pasta`,
@@ -30,6 +32,7 @@ export const savedParts = ["root", "usr", "workspace"] as const;
 
 function treeAt(base: string) {
   return {
+    base,
     root: { upper: `${base}/root`, work: `${base}/root.work` },
     usr: { upper: `${base}/usr`, work: `${base}/usr.work` },
     workspace: `${base}/workspace`,

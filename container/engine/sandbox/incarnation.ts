@@ -3,6 +3,7 @@
  * left. See containers.ts for the choice of the current one.
  */
 
+import { closeSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type {
   EngineExit,
@@ -19,15 +20,17 @@ import {
 import { warmUpCgroupMoves } from "../cgroups/controllers.ts";
 import type { Engine } from "../engine.ts";
 import { jailHostName } from "../jail/identity.ts";
-import type { AgentReady, JailSpec } from "../jail/jail-spec.ts";
+import type { AgentReady, JailSpec, JailUser } from "../jail/jail-spec.ts";
 import { log, messageOf } from "../log.ts";
 import { type Connection, connect } from "../network/network.ts";
 import type { ProcessIdentity } from "../processes.ts";
 import { isDiskFull, isDiskFullError } from "../rootfs/file-work.ts";
 import { hasTree, makeTree, treeOf } from "../rootfs/folders.ts";
+import { callListPath, sudoLayer } from "../rootfs/programs.ts";
 import type { Semaphore } from "../semaphore.ts";
 import { restoreInto } from "../snapshots/snapshots.ts";
 import { type Bounds, boundsOf, tmpfsBytesOf } from "./bounds.ts";
+import { type ClaimedRange, claimIdRange } from "./id-ranges.ts";
 import { removeLeftovers, removeProcessRecord, writeProcessRecord } from "./leftovers.ts";
 import { type SpawnedAgent, spawnAgent } from "./spawn.ts";
 import { userLimitsOf } from "./user-limits.ts";
@@ -142,13 +145,16 @@ export class Incarnation {
 
   async #launchAgent(call: EngineStart, network: JailSpec["network"]): Promise<AgentReady> {
     this.#refuseIfEndRequested();
-    const { settings } = this.#engine;
+    const { machine, settings } = this.#engine;
     const bounds = boundsOf(this.#engine, call.bounds);
     this.#groups = makeGroups(this.#engine.machine.cgroups, this.#id, bounds);
     warmUpCgroupMoves(this.#engine.machine.cgroups);
     const { startId, secret, env } = call;
-    const jail = this.#jailSpec(network, this.#groups, bounds);
-    const agent = spawnAgent(settings.agent, { boot: { startId, secret, env }, jail });
+    const range = machine.user === "ranged" ? claimIdRange() : undefined;
+    const user = jailUserOf(this.#engine, range, call.sudo ?? true);
+    const jail = this.#jailSpec(network, this.#groups, bounds, user);
+    const agent = spawnAgent(settings.agent, { boot: { startId, secret, env }, jail }, range?.lock);
+    if (range !== undefined) closeSync(range.lock);
     this.#agent = agent;
     // From here on there is a process to end, even if the record cannot be written.
     this.#cleanedUp = agent.exited.then((how) => this.#handleExit(how));
@@ -156,16 +162,22 @@ export class Incarnation {
     return await withTimeout(agent.ready, limits.startTimeoutMs, "the agent's ready line");
   }
 
-  #jailSpec(network: JailSpec["network"], groups: SandboxGroups, bounds: Bounds): JailSpec {
+  #jailSpec(
+    network: JailSpec["network"],
+    groups: SandboxGroups,
+    bounds: Bounds,
+    user: JailUser,
+  ): JailSpec {
     const { folders, machine, readOnlyFolders } = this.#engine;
-    const { root, usr, workspace } = treeOf(folders, this.#id);
+    const { base, root, usr, workspace } = treeOf(folders, this.#id);
     return {
       hostName: jailHostName,
-      user: machine.user,
+      user,
       network,
       mountPoint: folders.mountPoint,
-      root: { lower: folders.baseRootfs, ...root },
-      usr: { lower: "/usr", ...usr },
+      root: { lower: [folders.baseRootfs], ...root },
+      usr: { lower: [...(hasSudo(user) ? [sudoLayer(folders)] : []), "/usr"], ...usr },
+      tree: base,
       workspace,
       readOnlyFolders,
       cgroups: { join: groups.join, commands: groups.commands ?? null },
@@ -259,6 +271,19 @@ export class Incarnation {
       this.#exitListeners.add(finish);
     });
   }
+}
+
+function jailUserOf(
+  { machine, folders }: Engine,
+  range: ClaimedRange | undefined,
+  sudo: boolean,
+): JailUser {
+  if (range === undefined) return { kind: machine.user === "mapped" ? "mapped" : "own" };
+  return { kind: "ranged", first: range.first, callList: callListPath(folders), sudo };
+}
+
+function hasSudo(user: JailUser): boolean {
+  return user.kind === "ranged" && user.sudo;
 }
 
 async function withTimeout<T>(promise: Promise<T>, ms: number, what: string): Promise<T> {

@@ -3,7 +3,12 @@ import { dlopen, FFIType, ptr } from "bun:ffi";
 import { closeSync, writeSync } from "node:fs";
 import { singleThreadedBun } from "../jail/bun-options.ts";
 import { jailUser } from "../jail/identity.ts";
-import { type AgentReady, agentReadySchema, type JailDocument } from "../jail/jail-spec.ts";
+import {
+  type AgentReady,
+  agentReadySchema,
+  type JailDocument,
+  type JailUser,
+} from "../jail/jail-spec.ts";
 import { childrenOf, identifyProcess, sendSignal } from "../processes.ts";
 
 export type SpawnedAgent = ReturnType<typeof spawnAgent>;
@@ -17,13 +22,14 @@ const readyLineCharactersMax = 4096;
  */
 const agentEnvironment = { ...singleThreadedBun, BUN_GC_TIMER_INTERVAL: "30000" };
 
-export function spawnAgent(binary: string, document: JailDocument) {
+/** `rangeLock`: the lock of the sandbox's ids, which the agent keeps from here on. */
+export function spawnAgent(binary: string, document: JailDocument, rangeLock?: number) {
   const child = withDocument(document, (fd) =>
-    Bun.spawn(["unshare", ...namespaces(document.jail.user), "--", binary, "jail"], {
+    Bun.spawn(["unshare", ...namespaces(document.jail.user.kind), "--", binary, "jail"], {
       cwd: "/",
       env: agentEnvironment,
       // The agent takes the end of its stdin as the end of the engine.
-      stdio: ["pipe", "pipe", "pipe", fd],
+      stdio: ["pipe", "pipe", "pipe", fd, ...(rangeLock === undefined ? [] : [rangeLock])],
     }),
   );
   const outer = identifyProcess(child.pid) ?? { pid: child.pid, start: "" };
@@ -49,9 +55,9 @@ export function spawnAgent(binary: string, document: JailDocument) {
   };
 }
 
-function namespaces(user: "own" | "mapped"): string[] {
+function namespaces(user: JailUser["kind"]): string[] {
   const all = ["--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child=SIGKILL"];
-  if (user === "own") return all;
+  if (user !== "mapped") return all;
   // Maps to the same UID that commands have elsewhere; the capability to mount is kept until the agent drops it.
   const { uid, gid } = jailUser;
   return ["--user", `--map-user=${uid}`, `--map-group=${gid}`, "--keep-caps", ...all];

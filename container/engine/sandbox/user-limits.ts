@@ -1,10 +1,10 @@
 /** Decides the limits that the kernel counts for the user of a jail, who is one and the same in all of them as root. */
 import type { CgroupControllers } from "../cgroups/controllers.ts";
-import type { UserLimits } from "../jail/jail-spec.ts";
+import type { JailUser, UserLimits } from "../jail/jail-spec.ts";
 
 /** What a machine has of groups and rights. */
 export type LimitingMachine = {
-  user: "own" | "mapped";
+  user: JailUser["kind"];
   cgroups: Pick<CgroupControllers, "memory" | "processes">;
   /** Whether agents can raise the limits of their user (CAP_SYS_RESOURCE). */
   raisesUserLimits: boolean;

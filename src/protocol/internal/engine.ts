@@ -36,6 +36,8 @@ export const engineStartSchema = z.strictObject({
   secret: z.string().min(32),
   env: envSchema,
   network: z.strictObject({ internet: z.boolean() }),
+  /** Whether commands may become root inside, where the machine can offer that; left out: true. */
+  sudo: z.boolean().optional(),
   /** Limits of this jail instead of the engine's defaults; one that this machine cannot enforce is `unsupported`. */
   bounds: z
     .strictObject({

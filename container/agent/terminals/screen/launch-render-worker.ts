@@ -1,7 +1,7 @@
 /** Starts a render worker: this same program in another mode, in a process tree of its own as a command has. */
 import { closeSync } from "node:fs";
 import { singleThreadedBun } from "../../../engine/jail/bun-options.ts";
-import { openPipe } from "../../kernel/libc.ts";
+import { openPipe } from "../../../engine/jail/descriptors.ts";
 import { PipeReader } from "../../kernel/pipe.ts";
 import {
   ownProgram,
