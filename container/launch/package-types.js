@@ -60,7 +60,8 @@ function withFieldComments(type, schema, side) {
   const options = { io: side === "input" ? "input" : "output", unrepresentable: "any" };
   return type.replace(/^ {4}(?:readonly )?"?([\w.]+)"?\??: /gm, (line, name) => {
     const field = schema?.shape?.[name]?.toJSONSchema(options) ?? {};
-    const { description, default: byDefault, maximum } = field;
+    const { default: byDefault, maximum } = field;
+    const description = field.description ?? schema?.shape?.[name]?.description;
     if (description === undefined) return line;
     const facts = [
       ["Default", JSON.stringify(byDefault)],

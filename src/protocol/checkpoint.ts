@@ -9,7 +9,10 @@ export const checkpointIdPattern = /^([a-z][a-z0-9]{23})\.([a-z0-9]{12})$/;
 export const checkpointIdSchema = z
   .string()
   .regex(checkpointIdPattern, "must be the id of a checkpoint")
-  .meta({ example: "k3v9q2m7x1c5b8n4tq0w8e2r.a1b2c3d4e5f6" });
+  .meta({
+    description: "Identifies the checkpoint, also in `create({ from })`.",
+    example: "k3v9q2m7x1c5b8n4tq0w8e2r.a1b2c3d4e5f6",
+  });
 
 export const checkpointCallSchema = component("CheckpointCall", {
   name: plainText(limits.checkpointNameCharsMax).min(1).optional(),
@@ -17,8 +20,8 @@ export const checkpointCallSchema = component("CheckpointCall", {
 
 export const checkpointSchema = component("Checkpoint", {
   id: checkpointIdSchema,
-  name: z.string().optional(),
-  createdAt: z.iso.datetime(),
+  name: z.string().optional().describe("The name given by its creator."),
+  createdAt: z.iso.datetime().describe("ISO 8601."),
   expiresAt: z.iso
     .datetime()
     .nullable()

@@ -57,7 +57,9 @@ export const sandboxesQuerySchema = z.strictObject({
 });
 
 export const countsSchema = component("Counts", {
-  states: z.partialRecord(z.enum(stateNames), z.int()),
+  states: z
+    .partialRecord(z.enum(stateNames), z.int())
+    .describe("The number of sandboxes in each state; a state without any is left out."),
   total: z.int().describe("All sandboxes except destroyed ones."),
   quota: z
     .strictObject({ sandboxes: z.int().optional(), createsPerMinute: z.int().optional() })

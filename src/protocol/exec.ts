@@ -112,20 +112,20 @@ export const execCallSchema = z
   .meta({ id: "ExecCall" });
 
 export const execResultSchema = component("ExecResult", {
-  execId: z.string(),
+  execId: z.string().describe("Identifies the command in events."),
   exitCode: z.int().nullable().describe("Null if a signal ended the command."),
   signal: z
     .string()
     .nullable()
     .meta({ description: "Such as `SIGKILL`; null if the command exited.", example: "SIGKILL" }),
-  timedOut: z.boolean(),
-  stdout: z.string(),
-  stderr: z.string(),
+  timedOut: z.boolean().describe("It was ended by `timeoutMs`."),
+  stdout: z.string().describe("Standard output, in `encoding`."),
+  stderr: z.string().describe("Standard error, in `encoding`."),
   truncated: z.boolean().describe("The output was longer than `maxOutputBytes`."),
   leftovers: z
     .int()
     .describe("Processes that were still running when the command exited; they were ended."),
-  durationMs: z.number(),
+  durationMs: z.number().describe("Milliseconds from its start to its end."),
   incarnation: z.string().describe("The incarnation of the container that ran it."),
 });
 

@@ -73,12 +73,14 @@ export const moveCallSchema = component("MoveCall", {
 
 export const fileSchema = component("File", {
   path: z.string().describe("Absolute path."),
-  kind: z.enum(["file", "folder", "link", "other"]),
+  kind: z
+    .enum(["file", "folder", "link", "other"])
+    .describe("What is at the path; a link is described itself."),
   size: z.int().describe("Bytes."),
   mode: z.string().meta({ description: "Octal, such as `644`.", example: "644" }),
-  uid: z.int(),
-  gid: z.int(),
-  modifiedAt: z.iso.datetime(),
+  uid: z.int().describe("The number of its owner."),
+  gid: z.int().describe("The number of its group."),
+  modifiedAt: z.iso.datetime().describe("ISO 8601."),
   etag: z.string().optional().describe("Only for files: changes with every write."),
   target: z.string().optional().describe("Only for links: the path that the link contains."),
 });
@@ -139,10 +141,12 @@ export const unpackedSchema = component("Unpacked", {
 export type Unpacked = z.infer<typeof unpackedSchema>;
 
 export const cloneCallSchema = component("CloneCall", {
-  url: kernelText(limits.gitUrlBytesMax).refine(
-    (url) => /^(https?|ssh|git|file):\/\/[^\s]+$|^[\w.-]+@[\w.-]+:[^\s]+$/.test(url),
-    "must be an https, http, ssh, git or file address, or user@host:path",
-  ),
+  url: kernelText(limits.gitUrlBytesMax)
+    .refine(
+      (url) => /^(https?|ssh|git|file):\/\/[^\s]+$|^[\w.-]+@[\w.-]+:[^\s]+$/.test(url),
+      "must be an https, http, ssh, git or file address, or user@host:path",
+    )
+    .describe("The address of the repository."),
   branch: kernelText(limits.gitRefBytesMax)
     .refine((ref) => /^(?!-)[^\s~^:?*[\\]+$/.test(ref), "must be the name of a branch or tag")
     .optional()
@@ -157,7 +161,9 @@ export const cloneCallSchema = component("CloneCall", {
     })
     .optional()
     .describe("For this clone only; neither stored in the sandbox nor shown."),
-  timeoutMs: wholeNumber(1000, limits.execTimeoutMaxMs).default(limits.gitCloneTimeoutMs),
+  timeoutMs: wholeNumber(1000, limits.execTimeoutMaxMs)
+    .default(limits.gitCloneTimeoutMs)
+    .describe("Milliseconds until the clone is given up."),
 });
 
 /** The data of `event: progress`. */
@@ -168,9 +174,15 @@ export const cloneProgressSchema = z.strictObject({
 
 /** `event: done`. A failure after the first byte is `event: error` with an error body. */
 export const clonedSchema = component("Cloned", {
-  dir: z.string(),
-  commit: z.string().nullable(),
-  branch: z.string().nullable(),
+  dir: z.string().describe("The folder of the clone, absolute."),
+  commit: z
+    .string()
+    .nullable()
+    .describe("The commit that is checked out; null in an empty repository."),
+  branch: z
+    .string()
+    .nullable()
+    .describe("The branch that is checked out; null with a detached head."),
 });
 
 export type CloneInput = z.input<typeof cloneCallSchema>;

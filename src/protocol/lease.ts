@@ -51,9 +51,9 @@ export const connectLeaseQuerySchema = z.strictObject({
 export const leaseSchema = component("Lease", {
   token: z.string().describe("Send it in the header `Berth-Lease` of gated calls."),
   fence: z.int().describe("Grows with each lease of the sandbox."),
-  holder: z.string(),
-  acquiredAt: z.iso.datetime(),
-  expiresAt: z.iso.datetime(),
+  holder: z.string().describe("The name of the holder."),
+  acquiredAt: z.iso.datetime().describe("ISO 8601."),
+  expiresAt: z.iso.datetime().describe("ISO 8601; a renewal moves it."),
 });
 
 export const leaseQueuedSchema = component("LeaseQueued", {
@@ -69,11 +69,16 @@ export const leaseReleasedSchema = component("LeaseReleased", {
 });
 
 export const leaseStateSchema = component("LeaseState", {
-  state: z.enum(["free", "offered", "held", "draining"]),
-  fence: z.int(),
-  holder: z.string().optional(),
-  acquiredAt: z.iso.datetime().optional(),
-  expiresAt: z.iso.datetime().optional(),
+  state: z
+    .enum(["free", "offered", "held", "draining"])
+    .describe("`held` while somebody works; `draining` while the work of a lost lease is ended."),
+  fence: z.int().describe("Grows with each lease of the sandbox."),
+  holder: z
+    .string()
+    .optional()
+    .describe("The name of the holder; only with `held` and `draining`."),
+  acquiredAt: z.iso.datetime().optional().describe("ISO 8601."),
+  expiresAt: z.iso.datetime().optional().describe("ISO 8601; a renewal moves it."),
   reason: z.string().optional().describe("With `draining`: why the lease was lost."),
   waiters: z
     .array(z.strictObject({ holder: z.string(), waitingMs: z.int() }))

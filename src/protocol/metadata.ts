@@ -22,13 +22,15 @@ const valueSchema = z
   );
 
 /** `null` and the empty string remove a key; other keys stay. */
-export const metadataPatchSchema = z
-  .record(keySchema, valueSchema.nullable())
-  .meta({ id: "MetadataPatch", example: { owner: "ci", stage: null } });
+export const metadataPatchSchema = z.record(keySchema, valueSchema.nullable()).meta({
+  id: "MetadataPatch",
+  description: "Your own keys and values; null removes a key.",
+  example: { owner: "ci", stage: null },
+});
 
 export const metadataSchema = z
   .record(keySchema, z.string())
-  .meta({ id: "Metadata", example: { owner: "ci" } });
+  .meta({ id: "Metadata", description: "Your own keys and values.", example: { owner: "ci" } });
 
 export const metadataAnswerSchema = component("MetadataAnswer", {
   metadata: metadataSchema,

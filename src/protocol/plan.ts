@@ -71,28 +71,28 @@ const memberOutcomes = [
 ] as const;
 
 export const memberResultSchema = component("MemberResult", {
-  key: memberKeySchema,
-  sandbox: sandboxIdSchema,
-  outcome: z.enum(memberOutcomes),
+  key: memberKeySchema.describe("The name of the member."),
+  sandbox: sandboxIdSchema.describe("The id of its sandbox."),
+  outcome: z.enum(memberOutcomes).describe("What became of this member."),
   checkpoint: checkpointIdSchema.optional().describe("The saved files of this commit."),
   changes: changesSchema
     .optional()
     .describe("Changes of /workspace since its last commit; left out if they cannot be computed."),
-  error: failureSchema.optional(),
+  error: failureSchema.optional().describe("Why it failed or was aborted."),
 });
 
 export const commitSchema = component("Commit", {
   commit: z.int().describe("Number of the run; commits and rollbacks count together."),
-  kind: z.enum(["commit", "rollback"]),
-  mode: modeSchema,
+  kind: z.enum(["commit", "rollback"]).describe("Whether it commits or rolls back."),
+  mode: modeSchema.describe("`atomic`: all members or none."),
   outcome: z
     .enum(["pending", "committed", "rolled_back", "aborted"])
     .describe("aborted: every member is unchanged."),
   error: failureSchema.optional().describe("Why it was aborted."),
-  startedAt: z.iso.datetime(),
-  decidedAt: z.iso.datetime().optional(),
-  endedAt: z.iso.datetime().optional(),
-  members: z.array(memberResultSchema),
+  startedAt: z.iso.datetime().describe("ISO 8601."),
+  decidedAt: z.iso.datetime().optional().describe("ISO 8601; when it was certain how it ends."),
+  endedAt: z.iso.datetime().optional().describe("ISO 8601."),
+  members: z.array(memberResultSchema).describe("The outcome for each member."),
 });
 
 export const commitsSchema = component("Commits", {
@@ -101,9 +101,9 @@ export const commitsSchema = component("Commits", {
 });
 
 export const memberSchema = component("Member", {
-  key: memberKeySchema,
-  sandbox: sandboxIdSchema,
-  addedAt: z.iso.datetime(),
+  key: memberKeySchema.describe("The name of the member."),
+  sandbox: sandboxIdSchema.describe("The id of its sandbox."),
+  addedAt: z.iso.datetime().describe("ISO 8601."),
   state: z.enum(["joining", "member"]).describe("`joining`: the sandbox has not confirmed yet."),
   committed: z.int().nullable().describe("The last commit that included it; null if none did."),
   replaced: sandboxIdSchema
@@ -112,9 +112,9 @@ export const memberSchema = component("Member", {
 });
 
 export const planSchema = component("Plan", {
-  name: planNameSchema,
-  createdAt: z.iso.datetime(),
-  members: z.array(memberSchema),
+  name: planNameSchema.describe("The name of the plan."),
+  createdAt: z.iso.datetime().describe("ISO 8601."),
+  members: z.array(memberSchema).describe("Its sandboxes, by key."),
   running: commitSchema
     .omit({ members: true })
     .optional()

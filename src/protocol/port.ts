@@ -6,7 +6,7 @@ import { limits } from "./limits.ts";
 
 const portMax = 65_535;
 
-export const portNumberSchema = wholeNumber(1, portMax);
+export const portNumberSchema = wholeNumber(1, portMax).describe("The port in the sandbox.");
 
 export const pathPortSchema = queryNumber(1, portMax);
 
@@ -18,7 +18,11 @@ export const portCallSchema = component("PortCall", {
     .describe("Whether a request to the port may start the container."),
 });
 
-const portFields = { port: portNumberSchema, wake: z.boolean(), createdAt: z.iso.datetime() };
+const portFields = {
+  port: portNumberSchema,
+  wake: z.boolean().describe("Whether a request may start the container."),
+  createdAt: z.iso.datetime().describe("ISO 8601."),
+};
 
 export const portSchema = component("Port", {
   ...portFields,

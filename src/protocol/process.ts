@@ -80,23 +80,34 @@ export const processCallSchema = z
   .meta({ id: "ProcessCall" });
 
 export const processSchema = component("Process", {
-  id: handleSchema,
+  id: handleSchema.describe("Identifies the process, also in `sandbox.process`."),
   name: handleSchema.optional().describe("In lists the newest of one name comes first."),
   pid: z.int().nullable().describe("Inside the sandbox; null if the program did not start."),
-  state: processStateSchema,
-  command: z.string().optional(),
-  argv: z.array(z.string()).optional(),
+  state: processStateSchema.describe("`exited` once it has ended, however."),
+  command: z.string().optional().describe("The shell command, if it was started with one."),
+  argv: z
+    .array(z.string())
+    .optional()
+    .describe("The program and its arguments, if it was started so."),
   abridged: z
     .literal(true)
     .optional()
     .describe("`command` or `argv` is cut, as in lists; GET of the process shows all of it."),
-  cwd: z.string(),
+  cwd: z.string().describe("The folder in which it was started."),
   sessionId: z.string().optional().describe("The session in which it was started."),
-  startedAt: z.iso.datetime(),
-  endedAt: z.iso.datetime().optional(),
-  exitCode: z.int().nullable().optional(),
-  signal: z.string().nullable().optional(),
-  timedOut: z.boolean().optional(),
+  startedAt: z.iso.datetime().describe("ISO 8601."),
+  endedAt: z.iso.datetime().optional().describe("ISO 8601; only with `exited`."),
+  exitCode: z
+    .int()
+    .nullable()
+    .optional()
+    .describe("Null if a signal ended it; only with `exited`."),
+  signal: z
+    .string()
+    .nullable()
+    .optional()
+    .describe("Such as `SIGKILL`; null if it exited by itself."),
+  timedOut: z.boolean().optional().describe("It was ended by `timeoutMs`."),
   leftovers: z
     .int()
     .optional()
@@ -114,7 +125,7 @@ export const processSchema = component("Process", {
   stdin: z
     .strictObject({ offset: z.int(), ended: z.boolean() })
     .describe("Bytes of standard input that were accepted, and whether it was closed."),
-  incarnation: z.string(),
+  incarnation: z.string().describe("The incarnation of the container that runs it."),
 });
 
 export const processesSchema = component("Processes", {

@@ -13,7 +13,8 @@ export const tokenCallSchema = component("TokenCall", {
     .array(rightSchema)
     .min(1)
     .max(rights.length)
-    .refine((list) => new Set(list).size === list.length, "must name each right once"),
+    .refine((list) => new Set(list).size === list.length, "must name each right once")
+    .describe("What the token allows."),
   ttlMs: wholeNumber(limits.tokenTtlMinMs, limits.tokenTtlMaxMs)
     .default(limits.tokenTtlMs)
     .describe("Milliseconds until the token expires."),
@@ -21,8 +22,8 @@ export const tokenCallSchema = component("TokenCall", {
 
 export const tokenSchema = component("Token", {
   token: z.string().describe("Use it like a key; valid for this sandbox only."),
-  rights: z.array(rightSchema),
-  expiresAt: z.iso.datetime(),
+  rights: z.array(rightSchema).describe("What the token allows."),
+  expiresAt: z.iso.datetime().describe("ISO 8601."),
 });
 
 export const connectTicketSchema = component("ConnectTicket", {

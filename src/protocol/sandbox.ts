@@ -49,7 +49,7 @@ export const networkSchema = z
     path: ["deny"],
     message: "needs `internet: true`",
   })
-  .meta({ id: "Network" });
+  .meta({ id: "Network", description: "What the sandbox can reach." });
 
 export const onIdleSchema = z.enum(["pause", "destroy", "none"]);
 export const onEndSchema = z.enum(["pause", "destroy"]);
@@ -79,8 +79,8 @@ export const createCallSchema = component("CreateCall", {
   from: checkpointIdSchema
     .optional()
     .describe("Starts with the files, and unless given the settings, of this checkpoint."),
-  network: networkSchema.default({ internet: true }),
-  metadata: metadataPatchSchema.default({}),
+  network: networkSchema.default({ internet: true }).describe("What the sandbox can reach."),
+  metadata: metadataPatchSchema.default({}).describe("Your own keys and values."),
   start: z
     .boolean()
     .default(true)
@@ -92,7 +92,10 @@ export const createCallSchema = component("CreateCall", {
     .describe("What happens after `idleTimeoutMs` without work."),
   maxLifetimeMs: maxLifetimeSchema.optional(),
   destroyPausedAfterMs: destroyPausedAfterSchema.optional(),
-  checkpointEveryMs: checkpointEverySchema.nullable().optional(),
+  checkpointEveryMs: checkpointEverySchema
+    .nullable()
+    .optional()
+    .describe("Milliseconds between its own checkpoints; none by default."),
   keepCheckpoints: keepCheckpointsSchema.optional(),
   count: wholeNumber(1, limits.createCountMax)
     .optional()
@@ -160,10 +163,12 @@ export const failReasonSchema = z.enum([
 export const filesFromSchema = z.enum(["new", "kept", "snapshot", "image"]);
 
 export const sandboxSchema = component("Sandbox", {
-  id: sandboxIdSchema,
-  state: z.enum(stateNames),
-  stateSince: z.iso.datetime(),
-  createdAt: z.iso.datetime(),
+  id: sandboxIdSchema.describe("Identifies the sandbox, also in `berth.get`."),
+  state: z
+    .enum(stateNames)
+    .describe("`running` while its container runs; `paused` when only its files are kept."),
+  stateSince: z.iso.datetime().describe("When it got this state, ISO 8601."),
+  createdAt: z.iso.datetime().describe("ISO 8601."),
   reason: z.string().optional().describe("Why it failed or was destroyed."),
   restartable: z
     .boolean()
@@ -171,29 +176,44 @@ export const sandboxSchema = component("Sandbox", {
     .describe("With `failed`: whether the next call that needs a container starts it again."),
   incarnation: z.string().optional().describe("The current run of its container."),
   files: filesFromSchema.optional().describe("Where the files of this incarnation came from."),
-  isolation: isolationSchema.optional(),
+  isolation: isolationSchema.optional().describe("How the installation isolates it."),
   notes: z
     .array(z.string())
     .optional()
     .describe("Settings that have no effect on this installation."),
-  cwd: z.string().optional(),
-  image: z.string().optional(),
-  size: z.string().optional(),
+  cwd: z.string().optional().describe("The folder in which commands run; /workspace if left out."),
+  image: z.string().optional().describe("The name of its configured image."),
+  size: z.string().optional().describe("The name of its configured size."),
   network: networkSchema,
-  idleTimeoutMs: z.int(),
-  onIdle: onIdleSchema,
-  maxLifetimeMs: z.int().optional(),
-  destroyPausedAfterMs: z.int().optional(),
-  checkpointEveryMs: z.int().optional(),
-  keepCheckpoints: z.int().optional(),
+  idleTimeoutMs: z.int().describe("Milliseconds without work until `onIdle` happens."),
+  onIdle: onIdleSchema.describe("What happens after `idleTimeoutMs` without work."),
+  maxLifetimeMs: z
+    .int()
+    .optional()
+    .describe("Milliseconds from its creation until it is destroyed; none if left out."),
+  destroyPausedAfterMs: z
+    .int()
+    .optional()
+    .describe("Milliseconds in `paused` until it is destroyed; none if left out."),
+  checkpointEveryMs: z
+    .int()
+    .optional()
+    .describe("Milliseconds between its own checkpoints; none if left out."),
+  keepCheckpoints: z
+    .int()
+    .optional()
+    .describe("How many checkpoints are kept; the oldest is removed."),
   settingsVersion: z.int().optional().describe("How often its settings were changed, if ever."),
-  endAfterMs: z.int().optional(),
-  onEnd: onEndSchema.optional(),
+  endAfterMs: z
+    .int()
+    .optional()
+    .describe("Milliseconds from each start until `onEnd` happens; none if left out."),
+  onEnd: onEndSchema.optional().describe("What happens at the end."),
   endsAt: z.iso.datetime().optional().describe("While it runs: when `onEnd` happens."),
-  publicPorts: z.literal(true).optional(),
-  wake: wakeSchema,
-  scope: scopeSchema.optional(),
-  client: clientSchema.optional(),
+  publicPorts: z.literal(true).optional().describe("Whether its ports answer without a token."),
+  wake: wakeSchema.describe("`auto`: a call starts it when it is paused."),
+  scope: scopeSchema.optional().describe("What it works on, such as a repository and a branch."),
+  client: clientSchema.optional().describe("What its creator says about itself."),
   madeBy: z.string().optional().describe("Identifies the key that created it."),
   tenantId: tenantIdSchema.optional().describe("In the response to a create: see the list."),
   found: z.literal(true).optional().describe("In the response to a create: the sandbox existed."),

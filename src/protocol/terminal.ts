@@ -8,8 +8,8 @@ import { limits } from "./limits.ts";
 import { endsWithLeaseSchema, handleSchema } from "./process.ts";
 
 const size = {
-  cols: wholeNumber(1, limits.terminalColsMax),
-  rows: wholeNumber(1, limits.terminalRowsMax),
+  cols: wholeNumber(1, limits.terminalColsMax).describe("Characters of a line."),
+  rows: wholeNumber(1, limits.terminalRowsMax).describe("Lines."),
 };
 
 export const terminalCallSchema = z
@@ -21,7 +21,7 @@ export const terminalCallSchema = z
     rows: size.rows.default(24).describe("Lines."),
     cwd: cwdSchema.optional(),
     user: userSchema.optional(),
-    env: envSchema.optional(),
+    env: envSchema.optional().describe("Added to the environment of the sandbox."),
     argv: argvSchema.optional().describe("A login shell by default."),
     endsWithLease: endsWithLeaseSchema
       .optional()
@@ -33,14 +33,14 @@ export const terminalCallSchema = z
 export const terminalResizeSchema = component("TerminalResize", size);
 
 export const terminalSchema = component("Terminal", {
-  id: handleSchema,
-  pid: z.int(),
+  id: handleSchema.describe("Identifies the terminal, also in `sandbox.terminal`."),
+  pid: z.int().describe("The process id of its program, inside of the sandbox."),
   ...size,
-  argv: z.array(z.string()),
-  createdAt: z.iso.datetime(),
+  argv: z.array(z.string()).describe("Its program and arguments."),
+  createdAt: z.iso.datetime().describe("ISO 8601."),
   viewers: z.int().describe("Connections that are attached now."),
   offset: z.int().describe("Bytes of output so far."),
-  incarnation: z.string(),
+  incarnation: z.string().describe("The incarnation of the container that runs it."),
 });
 
 export const terminalsSchema = component("Terminals", {
@@ -55,10 +55,10 @@ export const terminalEndedSchema = component("TerminalEnded", {
 
 export const screenSchema = component("Screen", {
   text: z.string().describe("The visible lines, without trailing spaces."),
-  cols: z.int(),
-  rows: z.int(),
+  cols: z.int().describe("Characters of a line."),
+  rows: z.int().describe("Lines."),
   cursor: z.strictObject({ x: z.int(), y: z.int() }).describe("Column and row, both from 0."),
-  title: z.string(),
+  title: z.string().describe("The title that its program has set."),
   alternate: z.boolean().describe("The alternate screen of a full-screen program is visible."),
   offset: z.int().describe("Bytes of output up to this screen."),
 });

@@ -4,6 +4,7 @@ import { languageProblems } from "./language.ts";
 import { limitProblems, limitsDoc, limitsFile, limitsPage } from "./limit-page.ts";
 import { classProblems, pathProblems, testPathProblems } from "./names.ts";
 import { ruleProblems } from "./rules.ts";
+import { referenceDoc, referenceProblems } from "./sdk-reference.ts";
 import { secretProblems } from "./secrets.ts";
 import { allSources, type Source } from "./sources.ts";
 import { lockProblems, purityProblems, styleProblems } from "./style.ts";
@@ -111,6 +112,17 @@ const checks: [string, Check, Source[][]][] = [
       limitsOf(limitsText, "as it was"),
       limitsOf(limitsText.replace(/^ {2}\/\*\* A request id that .*$/m, "  // Elsewhere")),
       limitsOf(limitsText.replace("  requestIdBytesMax: 64,\n", "")),
+    ],
+  ],
+  [
+    "the reference of the SDK is what its comments say",
+    referenceProblems,
+    [
+      sources.filter(({ path }) => path !== referenceDoc),
+      sources.map(({ path, text }) => ({
+        path,
+        text: text.replace("/** The bytes of a file.", "/* The bytes."),
+      })),
     ],
   ],
   [

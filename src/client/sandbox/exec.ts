@@ -65,13 +65,16 @@ async function runWithOutput(
         ...program,
         ...(keyed.idempotencyKey === undefined ? { name } : {}),
         timeoutMs: timeoutMs ?? limits.execTimeoutDefaultMs,
+        stdin: stdin === undefined ? "none" : "pipe",
         onFull: "block",
         ...(lease === undefined ? {} : { endsWithLease: true }),
       },
       { signal, lease, ...keyed },
     );
     const gate = { signal, lease };
-    await calls.writeStdin(id, toBytes(stdin ?? ""), { eof: true, ...gate }).catch(ignoreClosed);
+    if (stdin !== undefined) {
+      await calls.writeStdin(id, toBytes(stdin), { eof: true, ...gate }).catch(ignoreClosed);
+    }
     const output = new CollectedOutput(maxOutputBytes ?? limits.execOutputDefaultBytes, listeners);
     for await (const event of followLogs(calls, id, signal === undefined ? {} : { signal })) {
       if (event.type === "output") output.add(event.stream, event.bytes);

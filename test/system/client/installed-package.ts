@@ -18,7 +18,8 @@ import { root, tools } from "../../../container/launch/paths.js";
 import { copyOfSources } from "../server/checkout.ts";
 import { cleanEnvironment } from "../server.ts";
 
-const timeoutMs = 60_000;
+/** A limit for a hang: packing compiles the types of the whole protocol twice. */
+const timeoutMs = 240_000;
 
 export type ProgramResult = { code: number; stdout: string; stderr: string };
 

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { Download } from "../../../src/client/http/download.ts";
-import type { Progress } from "../../../src/client/index.ts";
+import type { Progress } from "../../../src/client/http/upload.ts";
 import type { SandboxCalls } from "../../../src/client/verbs.ts";
 import { connectCalls } from "../../berth-calls.ts";
 import {
