@@ -17,6 +17,7 @@ export type Env = {
   BERTH_QUOTAS?: string;
   BERTH_ENGINE_URL?: string;
   BERTH_ENGINE_SECRET?: string;
+  BERTH_SERVER_RUN?: string;
 };
 
 export type Config = {
@@ -34,6 +35,8 @@ export type Config = {
   quotas: ReadonlyMap<string, Quota>;
   /** Runs the containers of objects that have none attached by the platform. */
   engine: { url: string; secret: string } | undefined;
+  /** On one machine: which run of the server this is, and since when. All containers end with it. */
+  serverRun: { id: string; startedAt: number } | undefined;
 };
 
 const secretCharsMin = 32;
@@ -51,6 +54,7 @@ export function readConfig(env: Env): Config {
     sizes: readSizes(env.BERTH_SIZES),
     quotas: readQuotas(env.BERTH_QUOTAS),
     engine: readEngine(env),
+    serverRun: readServerRun(env.BERTH_SERVER_RUN),
   });
   parsed.set(env, config);
   return config;
@@ -116,6 +120,14 @@ function readEngine(env: Env): Config["engine"] {
     throw configError("BERTH_ENGINE_SECRET must be set if BERTH_ENGINE_URL is");
   }
   return { url: env.BERTH_ENGINE_URL, secret: env.BERTH_ENGINE_SECRET };
+}
+
+/** As the launcher writes it: the time of its start in milliseconds, a dot, random characters. */
+function readServerRun(text: string | undefined): Config["serverRun"] {
+  const startedAt = /^(\d+)\.\w+$/.exec(text ?? "")?.[1];
+  return text === undefined || startedAt === undefined
+    ? undefined
+    : { id: text, startedAt: Number(startedAt) };
 }
 
 /** Callers see this error, so it names the variable and its form but never its value. */

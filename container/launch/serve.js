@@ -1,5 +1,5 @@
 /** Runs a whole server from its options to its end: starts the engine and the Worker, restarts either, ends both. */
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { requireFreeAddress } from "./address.js";
 import { loadSecrets, openDataFolder } from "./data-folder.js";
@@ -100,6 +100,8 @@ async function serve({ data, sandboxesMax, secrets, keysFolder }, prepareWorker,
         BERTH_QUOTAS: process.env.BERTH_QUOTAS ?? "",
         BERTH_ENGINE_URL: engine.url,
         BERTH_ENGINE_SECRET: engine.secret,
+        // The same after a restart of workerd, which the sandboxes survive.
+        BERTH_SERVER_RUN: `${Date.now()}.${randomBytes(8).toString("hex")}`,
       });
       await worker.start();
       recordProcesses();

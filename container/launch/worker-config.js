@@ -17,6 +17,7 @@ const environmentBindings = [
   "BERTH_QUOTAS",
   "BERTH_ENGINE_URL",
   "BERTH_ENGINE_SECRET",
+  "BERTH_SERVER_RUN",
 ];
 
 /**

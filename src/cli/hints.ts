@@ -12,7 +12,7 @@ const byCode: Partial<Record<ErrorCode, string>> = {
   lease_lost: "Run it again: everything that ran under the lease was ended.",
   file_not_found: "Run `berth exec -- ls` to see the files in the sandbox, below /workspace.",
   not_running: "Run `berth resume` to wake it.",
-  start_failed: "Run `berth reset` to replace it.",
+  start_failed: "Run `berth resume` to start it again with its files.",
   sandbox_destroyed:
     "Run `berth list` to see the existing sandboxes, or `berth start` to create one.",
   scope_taken: "Use that one, or replace it with `--on-existing replace`.",

@@ -25,7 +25,7 @@ export async function waitUntilReady(
     progress.show(`${made ? "Creating" : "Waiting for"} sandbox ${current.id}: ${current.state}`);
     if (Date.now() > limit) {
       throw new Failure(`Sandbox ${current.id} is not ready after 5 minutes.`, {
-        hint: "Run `berth list` to see its state, or `berth reset` to replace it.",
+        hint: "Run `berth list` to see its state. Run the command again to wait longer.",
         code: "not_ready",
       });
     }
@@ -54,7 +54,7 @@ const reasons: Record<string, string> = {
 
 function sandboxFailed({ id, reason = "failed" }: Sandbox): Failure {
   return new Failure(`Sandbox ${id} has failed: ${reasons[reason] ?? reason}.`, {
-    hint: "Run `berth reset` to replace it.",
+    hint: "Run `berth resume` to start it again with its files.",
     code: "sandbox_failed",
     facts: { sandbox: id, reason },
   });

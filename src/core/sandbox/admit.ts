@@ -2,6 +2,7 @@
 import { BerthError } from "../../protocol/errors.ts";
 import type { FailReason } from "../../protocol/sandbox.ts";
 import type { Incarnation, SandboxRecord } from "./record.ts";
+import { mayWake } from "./step.ts";
 
 export type Admission =
   | { go: Incarnation }
@@ -11,7 +12,7 @@ export type Admission =
   | { wake: true }
   | { refuse: BerthError };
 
-export function admitCall(record: SandboxRecord, mayWake: boolean): Admission {
+export function admitCall(record: SandboxRecord, mayStart: boolean): Admission {
   const { spec, state } = record;
   switch (state.name) {
     case "running":
@@ -19,15 +20,15 @@ export function admitCall(record: SandboxRecord, mayWake: boolean): Admission {
     case "starting":
       return { wait: true };
     case "pausing":
-      if (!mayWake || spec.wake === "never") return { refuse: notRunningError("pausing") };
+      if (!mayStart || spec.wake === "never") return { refuse: notRunningError("pausing") };
       return state.next === undefined ? { wake: true } : { wait: true };
     case "paused":
-      return mayWake && spec.wake === "auto"
+      return mayStart && mayWake(spec, state)
         ? { wake: true }
         : { refuse: notRunningError("paused") };
     case "failed":
       if (!state.restartable) return { refuse: failedError(state.reason) };
-      return mayWake ? { wake: true } : { refuse: notRunningError("failed") };
+      return mayStart ? { wake: true } : { refuse: notRunningError("failed") };
     case "destroying":
     case "destroyed":
       return { refuse: destroyedError(state.reason) };
@@ -56,7 +57,7 @@ const failHints: Partial<Record<FailReason, string>> = {
 };
 
 export function failHint(reason: FailReason): string {
-  return failHints[reason] ?? "Start it with POST /v1/sandboxes/:id/start, or destroy it.";
+  return failHints[reason] ?? "Start it with its files by POST /v1/sandboxes/:id/start.";
 }
 
 function failedError(reason: FailReason): BerthError {

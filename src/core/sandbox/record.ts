@@ -55,7 +55,12 @@ export type Incarnation = {
   files: "new" | "kept" | "snapshot" | "image";
   isolation: Isolation;
   notes: string[];
+  /** The run of the server in which it started, on one machine: it has ended with that. */
+  serverRun?: string;
 };
+
+/** Why a sandbox is paused whose container ended with its server or its engine. It can go on with its files. */
+export const serverEnded = "server_ended";
 
 /** In transient states `until` is the time limit, and `lookAt` the next time to check the progress. */
 export type SandboxState =

@@ -5,13 +5,22 @@
 import { limits } from "../../protocol/limits.ts";
 import type { FailReason } from "../../protocol/sandbox.ts";
 import { backOffMs } from "../deadline.ts";
-import type { Incarnation, SandboxRecord, SandboxSpec, SandboxState, Start } from "./record.ts";
+import {
+  type Incarnation,
+  type SandboxRecord,
+  type SandboxSpec,
+  type SandboxState,
+  type Start,
+  serverEnded,
+} from "./record.ts";
 
 export type SandboxEvent =
   | { type: "started"; startId: string; life: Incarnation }
   /** `passes`: the reason is temporary, and a later start may succeed. */
   | { type: "start_failed"; startId: string; reason: FailReason; passes?: true }
   | { type: "lost"; incarnation: string; reason: FailReason }
+  /** The server or the engine has ended, and the container with it. The files are kept. */
+  | { type: "server_ended"; incarnation: string }
   /** A call needs a container, but none is running. */
   | { type: "wake"; start: Start }
   /** An explicit start, whatever the last failure was. */
@@ -66,10 +75,14 @@ export function stepSandbox(
       return state.name === "running" && state.life.incarnation === event.incarnation
         ? loseContainer(record, event.reason, now)
         : record;
+    case "server_ended":
+      return state.name === "running" && state.life.incarnation === event.incarnation
+        ? enterState(record, { name: "paused", since: now, reason: serverEnded })
+        : record;
     case "wake":
       return wakeSandbox(record, event.start, now);
     case "start":
-      return startSandbox(record, event.start, now);
+      return startByHand(record, event.start, now);
     case "pause":
       return pauseSandbox(record, event, now);
     case "saved":
@@ -202,7 +215,7 @@ function loseContainer(record: SandboxRecord, reason: FailReason, now: number): 
 function wakeSandbox(record: SandboxRecord, attempt: Start, now: number): SandboxRecord {
   const { state, spec } = record;
   if (state.name === "paused" || state.name === "pausing") {
-    return spec.wake === "never" ? record : startSandbox(record, attempt, now);
+    return mayWake(spec, state) ? startSandbox(record, attempt, now) : record;
   }
   if (state.name !== "failed" || !state.restartable) return record;
   const restarts = record.restarts.filter(isRecent(now));
@@ -210,6 +223,17 @@ function wakeSandbox(record: SandboxRecord, attempt: Start, now: number): Sandbo
     return failSandbox(record, "restarted_too_often", false, now);
   }
   return { ...record, restarts: [...restarts, now], state: startingState(attempt, now) };
+}
+
+/** Nobody has asked for the pause of a sandbox whose server ended, so that a call may always end it. */
+export function mayWake({ wake }: SandboxSpec, state: SandboxState): boolean {
+  return wake === "auto" || (state.name === "paused" && state.reason === serverEnded);
+}
+
+/** A start by hand shows that somebody knows of the losses: they do not count any more, lack of memory does. */
+function startByHand(record: SandboxRecord, attempt: Start, now: number): SandboxRecord {
+  const started = startSandbox(record, attempt, now);
+  return started === record ? record : { ...started, restarts: [] };
 }
 
 function startSandbox(record: SandboxRecord, attempt: Start, now: number): SandboxRecord {

@@ -67,12 +67,15 @@ export class DirectoryActor {
   readonly waiters: Waiters;
   readonly #alarm: Alarm;
   readonly #tasks: SandboxTasks;
+  readonly #serverStartedAt: number | undefined;
 
   constructor(
     host: ObjectHost,
     sandboxOf: (id: string) => SandboxPort,
     quotas: ReadonlyMap<string, Quota> = new Map(),
+    serverStartedAt?: number,
   ) {
+    this.#serverStartedAt = serverStartedAt;
     this.#host = host;
     this.#quotas = quotas;
     this.waiters = new Waiters(host);
@@ -133,6 +136,12 @@ export class DirectoryActor {
   /** Asks sandboxes whose rows look outdated, in the background. */
   probeStale(): void {
     this.#tasks.probeStale();
+  }
+
+  /** Sandboxes that ran when the server ended are asked once, so that lists show them as paused. */
+  async untilServerEndNoticed(): Promise<void> {
+    if (this.#serverStartedAt !== undefined)
+      await this.#tasks.probeRunningSince(this.#serverStartedAt);
   }
 
   async alarm(): Promise<void> {

@@ -154,6 +154,15 @@ export function staleSandboxes(
   return rows.map(({ id }) => id);
 }
 
+/** Sandboxes that were last reported as running before then. */
+export function runningBefore(host: ObjectHost, time: number): string[] {
+  const rows = host.sql<{ id: string }>(
+    "SELECT id FROM sandbox INDEXED BY sandbox_state WHERE state = 'running' AND as_of < ?",
+    time,
+  );
+  return rows.map(({ id }) => id);
+}
+
 function toListed({ view, as_of, current }: ListedRow): ListedSandbox {
   const { lease: _lease, ...sandbox } = JSON.parse(view) as Sandbox;
   return { ...sandbox, stateAsOf: new Date(as_of).toISOString(), current: current === 1 };

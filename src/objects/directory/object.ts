@@ -36,8 +36,9 @@ export class DirectoryObject extends DurableObject<Env> {
       sleep: sleepOf(state, env),
       ring: () => this.alarm(),
     });
-    const { quotas } = readConfig(env);
-    this.#actor = new DirectoryActor(this.#host, (id) => env.SANDBOX.getByName(id), quotas);
+    const { quotas, serverRun } = readConfig(env);
+    const sandboxOf = (id: string) => env.SANDBOX.getByName(id);
+    this.#actor = new DirectoryActor(this.#host, sandboxOf, quotas, serverRun?.startedAt);
     this.#streams = lists.eventStreams(this.#host, this.#actor.waiters);
   }
 
@@ -51,13 +52,15 @@ export class DirectoryObject extends DurableObject<Env> {
   }
 
   list(caller: Caller, query: SandboxesQuery): Promise<Result<SandboxesPage>> {
-    return toResult(() => {
+    return toResult(async () => {
       this.#actor.probeStale();
+      await this.#actor.untilServerEndNoticed();
       return lists.listPage(this.#host, query, caller.key);
     });
   }
 
   async counts(): Promise<Result<Counts>> {
+    await this.#actor.untilServerEndNoticed();
     return { ok: lists.countByState(this.#host) };
   }
 

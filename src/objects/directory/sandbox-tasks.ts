@@ -14,7 +14,7 @@ import {
   toResult,
 } from "../shared/result.ts";
 import { withTimeout } from "../shared/timeout.ts";
-import { staleSandboxes } from "./list.ts";
+import { runningBefore, staleSandboxes } from "./list.ts";
 import {
   deferTry,
   deleteSandbox,
@@ -35,6 +35,9 @@ export interface SandboxPort {
   giveWay(to: Successor, claim: LeaseClaim): Promise<Result<Report> | undefined>;
 }
 
+/** How long a list waits for sandboxes of an earlier run of the server. */
+const earlierRunWaitMs = 1_000;
+
 type TaskListener = {
   applyReport(report: Report): void;
   /** A task has ended, so the next deadline may be another one. */
@@ -49,6 +52,7 @@ export class SandboxTasks {
   readonly #refusals: RecentRefusals;
   /** The last sandbox that was probed because its row looked outdated: the next probes start after it. */
   #probedTo = "";
+  #earlierRun: Promise<void> | undefined;
 
   constructor(host: ObjectHost, sandboxOf: (id: string) => SandboxPort, listener: TaskListener) {
     this.#host = host;
@@ -87,6 +91,20 @@ export class SandboxTasks {
       this.#probedTo = id;
       void this.#start(`probe ${id}`, () => this.probe(id));
     }
+  }
+
+  /** Probes sandboxes that were reported as running before then, a few at once. Waits for that a moment. */
+  async probeRunningSince(startedAt: number): Promise<void> {
+    this.#earlierRun ??= this.#start("earlier run", async () => {
+      const ids = runningBefore(this.#host, startedAt);
+      const lane = async () => {
+        for (let id = ids.pop(); id !== undefined; id = ids.pop()) {
+          await this.probe(id).catch(() => undefined);
+        }
+      };
+      await Promise.all(Array.from({ length: limits.staleProbesMax }, lane));
+    });
+    await withTimeout(this.#host, this.#earlierRun, earlierRunWaitMs).catch(() => undefined);
   }
 
   /** Called before a new try, so that its callers do not get the reason of the last one. */

@@ -11,6 +11,8 @@ export interface Host extends ObjectHost {
   startClockAt(newestStored: number): void;
   /** Whether the wall clock is behind, so that a later instance would not count the time until then. */
   isClockAhead(): boolean;
+  /** Which run of the server this is, on one machine; the containers of an earlier one have ended with it. */
+  readonly serverRun?: string | undefined;
   openRuntime(id: string, network: Network): ContainerRuntime;
   /** Resolves when the tenant's Directory has stored the report. */
   sendReport(report: Report): Promise<void>;

@@ -37,6 +37,7 @@ export class SandboxObject extends DurableObject<Env> {
     this.#host = durableHost(state, { sleep, ring: () => this.alarm() });
     this.#actor = new SandboxActor({
       ...this.#host,
+      serverRun: readConfig(env).serverRun?.id,
       openRuntime: (id, network) => this.openRuntime(id, network),
       sendReport: (report) => env.DIRECTORY.getByName(report.tenant).applyReport(report),
     });

@@ -2,7 +2,7 @@
  * What this instance of the object and the agent know of each other: the handshake with a fence that locks out an
  * earlier instance, the calls that one left running, health probes, and the drain of a lost lease.
  */
-import type { Incarnation } from "../../../core/sandbox/record.ts";
+import { type Incarnation, serverEnded } from "../../../core/sandbox/record.ts";
 import {
   type AgentFenced,
   agentFencedSchema,
@@ -204,7 +204,12 @@ export class AgentLink {
   async #commitLoss(agent: Incarnation, knownReason?: FailReason): Promise<void> {
     const reason = knownReason ?? (await findLossReason(this.#actor, agent));
     if (!this.#actor.isCurrent(agent)) return;
-    this.#actor.stepSandbox({ type: "lost", incarnation: agent.incarnation, reason });
+    const { incarnation } = agent;
+    this.#actor.stepSandbox(
+      reason === serverEnded
+        ? { type: "server_ended", incarnation }
+        : { type: "lost", incarnation, reason },
+    );
     this.#actor.inFlight.inherited = 0;
     this.#actor.inFlightChanged();
   }
@@ -226,19 +231,26 @@ export class AgentLink {
   }
 }
 
-/** Asks the engine why an incarnation has ended. Without an answer in time the container counts as lost. */
-async function findLossReason(actor: SandboxActor, agent: Incarnation): Promise<FailReason> {
+type LossReason = FailReason | typeof serverEnded;
+
+/**
+ * Asks the engine why an incarnation has ended. An engine that is not there has ended with its containers. Without an
+ * answer in time the container counts as lost.
+ */
+async function findLossReason(actor: SandboxActor, agent: Incarnation): Promise<LossReason> {
   const { host, container } = actor;
   const [startId = ""] = agent.incarnation.split(".");
   // The engine waits this long for the end, in case the agent only seems to be gone; the response takes some more.
   const { endReasonWaitMs } = limits;
-  const exitReport = container.monitor(startId, endReasonWaitMs);
+  const exitReport = container.monitor(startId, endReasonWaitMs).catch(() => "no engine" as const);
   const exit = await withTimeout(host, exitReport, 2 * endReasonWaitMs).catch(() => undefined);
   if (exit === undefined) return "container_lost";
+  if (exit === "no engine") return container.keepsFiles ? serverEnded : "container_lost";
   const { reason, signal, exitCode } = exit;
   host.log({
     ...{ sandbox: actor.existing?.sandbox.spec.id, startId, lost: reason },
     ...{ exitCode: exitCode ?? undefined, signal: signal ?? undefined },
   });
+  if (reason === "engine_restarted" && container.keepsFiles) return serverEnded;
   return reason === "out_of_memory" ? reason : "container_lost";
 }

@@ -36,7 +36,12 @@ async function startContainer(actor: SandboxActor, attempt: Start): Promise<void
   while (isWanted(actor, attempt)) {
     const outcome = await tryStart(actor, actor.facts.sandbox.spec, attempt);
     if ("started" in outcome) {
-      const agent = { ...outcome.started, secret: attempt.secret };
+      const { serverRun } = actor.host;
+      const agent = {
+        ...outcome.started,
+        secret: attempt.secret,
+        ...(serverRun === undefined ? {} : { serverRun }),
+      };
       if (!isWanted(actor, attempt)) return;
       if (!(await actor.link.speaksProtocol(agent))) {
         // An agent with an unknown protocol must not stay, and nothing has run in it.

@@ -21,6 +21,7 @@ export class Reconciler {
     const actor = this.#actor;
     if (this.#isResumed || actor.existing === undefined) return;
     this.#isResumed = true;
+    noticeServerEnd(actor);
     actor.listener?.recoverSockets();
     removeLeftovers(actor);
     actor.participant.recover();
@@ -75,6 +76,13 @@ export class Reconciler {
     actor.link.probeInBackground();
     await this.#effects.settle();
   }
+}
+
+/** The container of an earlier run of the server is gone for sure: nobody has to ask it. */
+function noticeServerEnd(actor: SandboxActor): void {
+  const { runningAgent: agent, host } = actor;
+  if (agent?.serverRun === undefined || agent.serverRun === host.serverRun) return;
+  actor.stepSandbox({ type: "server_ended", incarnation: agent.incarnation });
 }
 
 /** An effect on another incarnation is another effect, however long the first one takes. */

@@ -137,6 +137,49 @@ describe("the transitions of a sandbox", () => {
     expect(later.state.name).toBe("starting");
   });
 
+  it("[S38] the end of the server or its engine counts against no sandbox, and pauses it, however often", () => {
+    let record = having({ ...created, spec: { ...created.spec, wake: "never" } }, up);
+    for (let n = 2; n <= 12; n++) {
+      const now = n * 1_000;
+      const early = { type: "server_ended", incarnation: "start0.life" } as const;
+      expect(stepSandbox(record, early, now)).toBe(record);
+      record = stepSandbox(record, { ...early, incarnation: `start${n - 1}.life` }, now);
+      expect(record.state).toMatchObject({ name: "paused", reason: "server_ended" });
+      // Nobody has asked for this pause, so a call ends it even where calls may not.
+      expect(admitCall(record, true)).toEqual({ wake: true });
+      record = stepSandbox(record, wake(n), now);
+      record = stepSandbox(record, { type: "started", startId: `start${n}`, life: life(n) }, now);
+      expect(record).toMatchObject({ state: { name: "running" }, restarts: [] });
+    }
+  });
+
+  it("[S39] a start by hand starts a sandbox that was lost too often, and sets the count to zero", () => {
+    const stamps = [1, 2, 3].map((n) => n * 1_000);
+    const tooOften = stepSandbox(
+      { ...having(created, up, lost), restarts: stamps, outOfMemory: stamps },
+      wake(2),
+      5_000,
+    );
+    expect(tooOften.state).toMatchObject({ reason: "restarted_too_often", restartable: false });
+    const started = stepSandbox(tooOften, startAs(3), 6_000);
+    expect(started).toMatchObject({
+      state: { name: "starting" },
+      restarts: [],
+      outOfMemory: stamps,
+    });
+    const running = stepSandbox(
+      started,
+      { ...up, startId: "start3", life: life(3) } as SandboxEvent,
+      7_000,
+    );
+    const lostOnce = stepSandbox(
+      running,
+      { ...lost, incarnation: "start3.life" } as SandboxEvent,
+      8_000,
+    );
+    expect(admitCall(lostOnce, true)).toEqual({ wake: true });
+  });
+
   it("[S7] a start that never succeeds fails at its limit and is not repeated", () => {
     const looked = stepSandbox(created, tick, 1_000 + limits.startProbeMs);
     expect(looked.state).toMatchObject({ name: "starting", start: start(1) });
