@@ -1,5 +1,6 @@
 /** What the modules of the agent share. See sandbox.ts for where it is created. */
 import type { Activity, ExitEvents } from "./activity.ts";
+import type { RunningCalls } from "./exec/running-calls.ts";
 import type { SandboxEnv } from "./exec/sandbox-env.ts";
 import type { MetadataCopy } from "./metadata-copy.ts";
 import type { GatedWork } from "./server/gated-work.ts";
@@ -15,5 +16,6 @@ export type SandboxDeps = {
   tokenSockets: TokenSockets;
   exitEvents: ExitEvents;
   storedResults: StoredResults;
+  runningCalls: RunningCalls;
   metadataCopy: MetadataCopy;
 };

@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import { limits } from "../../src/protocol/limits.ts";
 import { Activity, ExitEvents } from "./activity.ts";
 import { Commands } from "./exec/command.ts";
+import { RunningCalls } from "./exec/running-calls.ts";
 import type { SandboxEnv } from "./exec/sandbox-env.ts";
 import type { MetadataCopy } from "./metadata-copy.ts";
 import type { SandboxDeps } from "./sandbox-deps.ts";
@@ -22,6 +23,7 @@ export class Sandbox implements SandboxDeps {
   readonly tokenSockets = new TokenSockets();
   readonly exitEvents = new ExitEvents();
   readonly storedResults = new StoredResults();
+  readonly runningCalls = new RunningCalls();
   readonly deferredResponses = new DeferredResponses();
   readonly gated = new GatedWork(this.activity);
   readonly sandboxEnv: SandboxEnv;

@@ -3,11 +3,13 @@
  * cannot describe (special.ts).
  */
 import type { DerivedMethod, SandboxApi } from "../protocol/api.ts";
+import { asBerthError } from "../protocol/error-codes.ts";
 import { splitArguments } from "../protocol/verbs/arguments.ts";
 import { isSandboxMethod, type Schemas, type VerbRow } from "../protocol/verbs/row.ts";
 import { verbRows } from "../protocol/verbs/rows.ts";
 import type { Cancellable } from "./http/cancellable.ts";
 import { openDownload } from "./http/download.ts";
+import { randomId } from "./http/random-id.ts";
 import { gatedRequest, type HttpClient, type HttpRequest, pathSegment } from "./http/request.ts";
 import { type ClientFileApi, specialMethods } from "./special.ts";
 
@@ -47,8 +49,42 @@ export function derivedMethods(
 }
 
 function send(client: HttpClient, row: VerbRow, request: HttpRequest): Promise<unknown> {
+  // With an idempotency key a command continues without its caller.
+  const isCommand = row.path.endsWith("/exec") && request.isRepeatable !== true;
+  if (isCommand) return sendCommand(client, request);
   const isStream = Object.values(row.responses).some(({ schema }) => schema === "stream");
   return isStream ? openDownload(client, request) : client.request(request);
+}
+
+const cancelWithinMs = 2_000;
+
+/**
+ * Tells the server when the caller gives up: the end of the connection alone would show only when a response is written.
+ * The command then ends at once, instead of seconds later.
+ */
+async function sendCommand(client: HttpClient, request: HttpRequest): Promise<unknown> {
+  const callId = request.headers?.["berth-call-id"] ?? randomId(16);
+  const headers = { ...request.headers, "berth-call-id": callId };
+  const [, version, kind, id] = request.path.split("/");
+  const path = `/${version}/${kind}/${id}/calls/${callId}`;
+  const patient = client.withOnly({ answerWithinMs: cancelWithinMs });
+  const cancel = () => patient.request({ method: "DELETE", path }).catch(() => undefined);
+  const { signal } = client;
+  signal?.addEventListener("abort", cancel, { once: true });
+  try {
+    return await client.request({ ...request, headers });
+  } catch (error) {
+    // Nobody will ask for its result any more.
+    if (signal?.aborted !== true && isOutcomeUnknown(error)) void cancel();
+    throw error;
+  } finally {
+    signal?.removeEventListener("abort", cancel);
+  }
+}
+
+function isOutcomeUnknown(error: unknown): boolean {
+  const known = asBerthError(error);
+  return known?.code === "operation_interrupted" && known.facts.admitted === "unknown";
 }
 
 function toRequest(row: VerbRow, id: string, args: unknown[]): HttpRequest {

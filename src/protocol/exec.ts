@@ -133,3 +133,13 @@ export const execResultSchema = component("ExecResult", {
 export type ExecInput = z.input<typeof execCallSchema>;
 export type ExecCall = z.infer<typeof execCallSchema>;
 export type ExecResult = z.infer<typeof execResultSchema>;
+
+export const callCancelledSchema = component("CallCancelled", {
+  known: z
+    .boolean()
+    .describe(
+      "The call was known: its command has been signalled. Otherwise a call with this id is refused for a minute.",
+    ),
+});
+
+export type CallCancelled = z.infer<typeof callCancelledSchema>;

@@ -422,6 +422,9 @@ export const limits = {
   socketTimeoutMs: minute,
   /** The reason that a caller gives for breaking a lease. */
   reasonCharsMax: 256,
+  /** Calls that were cancelled before they arrived: how long and how many are remembered. */
+  cancelledCallMs: minute,
+  cancelledCallsMax: 1_000,
   /** A tombstone stays readable this long. */
   tombstoneMs: 7 * 24 * 60 * minute,
 } as const;

@@ -1,4 +1,5 @@
 /** The contract of a sandbox: the same promises for REST, RPC and the SDK. */
+import { cancelledCallContract } from "./sandbox/cancelled-calls.ts";
 import { eventContract } from "./sandbox/events.ts";
 import { fileContract } from "./sandbox/files.ts";
 import { idempotencyContract } from "./sandbox/idempotency.ts";
@@ -24,7 +25,13 @@ export type { Power, Socket, World } from "./sandbox/world.ts";
 export const contractParts = {
   sandboxes: [lifecycleContract, metadataContract, settingsContract, eventContract],
   leases: [leaseContract, leaseEndContract],
-  processes: [processContract, processNameContract, processLogContract, workContract],
+  processes: [
+    processContract,
+    processNameContract,
+    processLogContract,
+    workContract,
+    cancelledCallContract,
+  ],
   shells: [sessionContract, terminalContract, terminalSocketContract],
   files: [fileContract, idempotencyContract, portContract],
   plans: [planContract],

@@ -53,5 +53,6 @@ export function samplePath(
     .replace(":id", id)
     .replace(":checkpoint", `${id}.000000000000`)
     .replace(":port", "8000")
+    .replace(":call", "a-call-of-nobody")
     .replaceAll(/:(?:process|session|terminal)\b/g, "nobodys");
 }

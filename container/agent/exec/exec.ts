@@ -11,8 +11,13 @@ import { readFence } from "../server/gated-work.ts";
 import { respondWithHeartbeat, watchCaller } from "../server/heartbeat.ts";
 import type { StoredResults } from "../server/stored-results.ts";
 import type { Commands, Finished } from "./command.ts";
+import type { RunningCalls } from "./running-calls.ts";
 
-type ExecDeps = { storedResults: StoredResults; incarnation: string };
+type ExecDeps = {
+  storedResults: StoredResults;
+  runningCalls: RunningCalls;
+  incarnation: string;
+};
 
 export async function handleExec(
   request: Request,
@@ -34,15 +39,18 @@ type CommandIds = Pick<AgentExecCall, "execId" | "requestId" | "keep">;
 export async function respondToCommand(
   request: Request,
   { execId, requestId, keep }: CommandIds,
-  { storedResults, incarnation }: ExecDeps,
+  { storedResults, runningCalls, incarnation }: ExecDeps,
   run: (controller: AbortController) => Promise<Finished>,
 ): Promise<Response> {
   const controller = new AbortController();
   // The order of these fields is promised: the object reads how a command ended from the start of a long response.
-  const start = () =>
-    run(controller).then(({ exitCode, signal, timedOut, ...more }): ExecResult => {
+  const start = () => {
+    const running = run(controller);
+    runningCalls.track(execId, controller, running);
+    return running.then(({ exitCode, signal, timedOut, ...more }): ExecResult => {
       return { execId, exitCode, signal, timedOut, ...more, incarnation };
     });
+  };
   const caller = watchCaller(request);
   if (keep === true) {
     return respondWithHeartbeat(storedResults.run(execId, start), requestId, caller);

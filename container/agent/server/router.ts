@@ -53,6 +53,10 @@ export class Router {
       const execId = pathname.slice(agentPaths.execs.length + 1);
       return handleStoredResult(request, execId, this.#sandbox.storedResults);
     }),
+    [agentPaths.cancel]: post((_, { pathname }) => {
+      const execId = pathname.slice(agentPaths.cancel.length + 1);
+      return Response.json({ known: this.#sandbox.runningCalls.cancel(execId) });
+    }),
     [agentPaths.deferred]: get((request, { pathname }) =>
       this.#sandbox.deferredResponses.take(request, pathname),
     ),
@@ -90,8 +94,9 @@ export class Router {
   }
 
   #exec(request: Request): Promise<Response> {
-    const { commands, storedResults } = this.#sandbox;
-    return handleExec(request, commands, { storedResults, incarnation: this.#options.incarnation });
+    const { commands, storedResults, runningCalls } = this.#sandbox;
+    const { incarnation } = this.#options;
+    return handleExec(request, commands, { storedResults, runningCalls, incarnation });
   }
 
   #openChannel(request: Request, server: AgentServer): undefined {

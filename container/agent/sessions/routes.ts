@@ -96,11 +96,12 @@ export class SessionRoutes implements AgentModule {
 
   async #exec(id: string, { request, incarnation }: ModuleRequest): Promise<Response> {
     const { fence } = readGatedCall(request);
-    const { storedResults, gated } = this.#deps;
+    const { storedResults, runningCalls, gated } = this.#deps;
     const { folder } = this.#sessions;
     const call = await readJson<AgentSessionExecCall>(request);
     // Only the first call looks up the session: a repeated one with a key gets its result even if the session has ended.
-    return respondToCommand(request, call, { storedResults, incarnation }, async (controller) => {
+    const deps = { storedResults, runningCalls, incarnation };
+    return respondToCommand(request, call, deps, async (controller) => {
       gated.fence.pass(fence);
       const session = await this.#sessions.get(id);
       return runInTurn(session, { fence, controller }, gated, () =>

@@ -49,6 +49,7 @@ export function createHttpClient(config: ClientConfig, options: CallOptions = {}
     signal: options.signal,
     request: <Content>(call: HttpRequest) => send<Content>(config, call, options, readContent),
     openStream: (call) => send(config, call, options, async (response) => response),
+    withOnly: (only) => createHttpClient(config, only),
     with: (more) =>
       createHttpClient(config, {
         signal: anySignal(options.signal, more.signal),

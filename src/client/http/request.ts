@@ -54,6 +54,8 @@ export interface HttpClient {
   openStream(call: HttpRequest): Promise<Response>;
   /** A client whose calls all have these options. */
   with(options: CallOptions): HttpClient;
+  /** A client whose calls have these options and none of this one's. */
+  withOnly(options: CallOptions): HttpClient;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -84,6 +86,7 @@ export function gatedRequest({
   waitMs,
   wake,
   idempotencyKey,
+  callId,
 }: Partial<{
   [Name in keyof IdempotentOptions]: IdempotentOptions[Name] | undefined;
 }>) {
@@ -92,6 +95,7 @@ export function gatedRequest({
       "berth-lease": lease,
       "berth-wait-ms": waitMs === undefined ? undefined : String(waitMs),
       "idempotency-key": idempotencyKey,
+      "berth-call-id": callId,
     },
     query: { wake },
     isRepeatable: idempotencyKey !== undefined,

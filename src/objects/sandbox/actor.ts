@@ -18,6 +18,7 @@ import { AgentClient } from "./agent/agent-client.ts";
 import { AgentLink } from "./agent/agent-link.ts";
 import { MetadataCopy } from "./agent/metadata-copy.ts";
 import { WorkMonitor } from "./agent/work-monitor.ts";
+import { CancellableCalls } from "./calls/cancel.ts";
 import { ExecLog } from "./calls/exec.ts";
 import { Revocation } from "./dispatch/revocation.ts";
 import { append, streams } from "./events.ts";
@@ -57,6 +58,7 @@ export class SandboxActor {
   /** By idempotency key, the call that is on its way to the agent. The promises never reject. */
   readonly keysInFlight = new Map<string, Promise<void>>();
   readonly workMonitor = new WorkMonitor(this);
+  readonly cancellable = new CancellableCalls(this);
   readonly execLog = new ExecLog(this);
   readonly eventStreams = streams(this);
   readonly outbox: DirectoryOutbox;

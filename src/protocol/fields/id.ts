@@ -17,6 +17,13 @@ export const tenantIdSchema = z
   .regex(/^[A-Za-z0-9_-]{16}$/)
   .describe("An id of this tenant on this installation: the same for all its keys.");
 
+export const callIdHeader = "berth-call-id";
+
+/** Chosen by the caller of a command, and a secret of it. */
+export const callIdSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{16,64}$/, "must be 16 to 64 letters, digits, _ or -");
+
 export const idempotencyHeader = "idempotency-key";
 
 export const idempotencyKeySchema = z

@@ -38,6 +38,8 @@ export const agentPaths = {
   exec: "/v1/exec",
   /** GET `/<exec id>`: the result of an exec with `keep`; waits until it has ended. */
   execs: "/v1/execs",
+  /** POST `/<exec id>`: ends the command. Older agents return 404. */
+  cancel: "/v1/cancel",
   /** POST AgentProcessCall (gated), GET → Processes; below `/<id>`: GET, DELETE, logs, wait, stdin, signal. */
   processes: "/v1/processes",
   /** POST AgentSessionCall (gated), GET → Sessions; below `/<id>`: GET, DELETE, exec, processes. */

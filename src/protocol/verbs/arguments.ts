@@ -29,7 +29,7 @@ export function splitArguments(
   const isInQuery = "query" in row;
   const isInBody = !isInQuery && row.argument !== undefined;
   const body = isInBody ? argument : bodyOf(row, rest);
-  const { lease, waitMs, wake, idempotencyKey, ...fields } = (rest.shift() ?? {}) as Record<
+  const { lease, waitMs, wake, idempotencyKey, callId, ...fields } = (rest.shift() ?? {}) as Record<
     string,
     unknown
   > &
@@ -38,7 +38,7 @@ export function splitArguments(
     target,
     query: isInQuery ? inQuery({ ...argument, ...fields }) : {},
     body: isInBody ? { ...fields, ...argument } : body,
-    headers: { lease, waitMs, wake, idempotencyKey },
+    headers: { lease, waitMs, wake, idempotencyKey, callId },
   };
 }
 

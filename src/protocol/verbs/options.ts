@@ -11,4 +11,8 @@ export type GateOptions = {
 };
 
 /** A repeated call with the same key is the same call: it runs once, and its result is stored for ten minutes. */
-export type IdempotentOptions = GateOptions & { idempotencyKey?: string | undefined };
+export type IdempotentOptions = GateOptions & {
+  idempotencyKey?: string | undefined;
+  /** A secret name of your choice, 16 to 64 characters: `cancelCall` ends a command by it. */
+  callId?: string | undefined;
+};

@@ -137,4 +137,14 @@ export const sandboxRows = (schemas: Schemas) =>
       },
       errors: startErrors,
     },
+    cancelCall: {
+      method: "DELETE",
+      path: `${sandboxPath}/calls/:call`,
+      summary: "End the command of a call at once",
+      description:
+        "`call` is what the call sent in the header `Berth-Call-Id`. The command and everything it started get SIGTERM, and 2 s later SIGKILL; a call that still waits begins nothing.",
+      right: "exec",
+      repeatable: true,
+      responses: { 200: response(schemas.callCancelledSchema, "Cancelled.") },
+    },
   }) as const satisfies Record<string, VerbRow>;

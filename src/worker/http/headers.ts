@@ -2,7 +2,12 @@
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import type { GatedCaller } from "../../objects/sandbox/lease/gated-admission.ts";
-import { idempotencyHeader, idempotencyKeySchema } from "../../protocol/fields/id.ts";
+import {
+  callIdHeader,
+  callIdSchema,
+  idempotencyHeader,
+  idempotencyKeySchema,
+} from "../../protocol/fields/id.ts";
 import { flagSchema, queryNumber, wholeNumber } from "../../protocol/fields/scalar.ts";
 import { leaseHeader, waitHeader } from "../../protocol/lease.ts";
 import { limits } from "../../protocol/limits.ts";
@@ -17,6 +22,7 @@ const waitText = queryNumber(0, limits.waitMaxMs).optional();
 const waitNumber = wholeNumber(0, limits.waitMaxMs).optional();
 const wakeFlag = flagSchema.default(true);
 const optionalKey = idempotencyKeySchema.optional();
+const optionalCallId = callIdSchema.optional();
 
 /** For a gated call: its lease or how long it may wait for one, and whether it may start a container. */
 export function gatedCaller(c: Context<ApiEnv>): GatedCaller {
@@ -31,7 +37,15 @@ export function gatedCaller(c: Context<ApiEnv>): GatedCaller {
 }
 
 export function idempotentCaller(c: Context<ApiEnv>): GatedCaller {
-  return { ...gatedCaller(c), key: idempotencyKey(c.req.header(idempotencyHeader)) };
+  return {
+    ...gatedCaller(c),
+    key: idempotencyKey(c.req.header(idempotencyHeader)),
+    callId: callId(c.req.header(callIdHeader)),
+  };
+}
+
+function callId(text: string | undefined): string | undefined {
+  return validateField("Berth-Call-Id", optionalCallId, text);
 }
 
 export function idempotencyKey(text: string | undefined): string | undefined {
@@ -60,7 +74,11 @@ export function gatedOptions({ lease, waitMs, wake }: CallParts["headers"]): Gat
 }
 
 export function idempotentOptions(options: CallParts["headers"]): GatedCaller {
-  return { ...gatedOptions(options), key: idempotencyKey(options.idempotencyKey) };
+  return {
+    ...gatedOptions(options),
+    key: idempotencyKey(options.idempotencyKey),
+    callId: callId(options.callId),
+  };
 }
 
 /** Hashes a call, so that a repeated call is recognised. The order of fields does not matter. */

@@ -1,12 +1,14 @@
 /** Checks the process, session, terminal, checkpoint or port that a path names. */
 import { checkpointIdPattern, checkpointIdSchema } from "../../protocol/checkpoint.ts";
 import { BerthError } from "../../protocol/errors.ts";
+import { callIdSchema } from "../../protocol/fields/id.ts";
 import { pathPortSchema } from "../../protocol/port.ts";
 import { handleSchema } from "../../protocol/process.ts";
 import { validateField } from "./validate.ts";
 
 export function validateTarget(name: string, sandbox: string, value: unknown): string | number {
   if (name === "checkpoint") return requireCheckpointOf(sandbox, value);
+  if (name === "call") return validateField(name, callIdSchema, value);
   return name === "port"
     ? validateField(name, pathPortSchema, value)
     : validateField(name, handleSchema, value);

@@ -8,7 +8,7 @@ import { limits } from "../../../src/protocol/limits.ts";
 import type { FakeAgent } from "./agent.ts";
 import { Exit, type Io, runProgram, Shell } from "./shell.ts";
 import { decode, Input, Output } from "./stdio.ts";
-import { leaseLost, Stop, Stopped } from "./waiting.ts";
+import { cancelled, leaseLost, Stop, Stopped } from "./waiting.ts";
 
 export type Program = {
   command?: string | undefined;
@@ -126,6 +126,7 @@ export async function runToAnswer(
   };
   const error = endError(written);
   if (error !== undefined) throw error;
+  if (cut === "cancelled") throw cancelled();
   if (cut !== undefined) throw leaseLost();
   const result = {
     execId: call.execId,

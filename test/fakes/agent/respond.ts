@@ -78,6 +78,11 @@ async function route(
     }
     case agentPaths.execs:
       return call.text((await agent.storedResults.get(call.rest[0] ?? "")).body);
+    case agentPaths.cancel: {
+      const running = agent.running.get(call.rest[0] ?? "");
+      running?.stop.now("cancelled");
+      return call.json({ known: running !== undefined });
+    }
     case agentPaths.processes:
       return agent.processes.answer(call);
     case agentPaths.sessions:

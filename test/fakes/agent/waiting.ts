@@ -62,6 +62,12 @@ export function leaseLost(): BerthError {
   });
 }
 
+export function cancelled(): BerthError {
+  return new BerthError("operation_interrupted", "The call was cancelled.", {
+    facts: { admitted: true, reason: "cancelled" },
+  });
+}
+
 /** Listeners for changes of one thing. Each is called once. */
 export class Wakeups {
   readonly #listeners = new Set<() => void>();

@@ -43,6 +43,36 @@ describe("the SDK and a real Berth", () => {
     await until("it is ended", async () => (await runs()) === "began\n");
   });
 
+  it.each(["plain", "session"] as const)(
+    "[X58] an aborted call has its command ended before the first byte of a response: %s",
+    async (kind) => {
+      const sandbox = await createSandbox();
+      const shell = await sandbox.sessions.create({ id: "shell" });
+      const controller = new AbortController();
+      const { signal } = controller;
+      const call = {
+        command: "trap 'echo term > ended; exit 1' TERM; echo up > up; sleep 600 & wait",
+      };
+      const running = rejection(
+        kind === "plain"
+          ? sandbox.exec(call, { signal })
+          : shell.exec({ command: `sh -c "${call.command}"` }, { signal }),
+      );
+      const exists = (path: string) =>
+        sandbox.files.stat(path).then(
+          () => true,
+          () => false,
+        );
+      await until("it runs", () => exists("up"));
+      const abortedAt = performance.now();
+      controller.abort(new Error("enough"));
+      expect(await running).toMatchObject({ message: "enough" });
+      await until("it got SIGTERM", () => exists("ended"));
+      console.log(`${kind}: SIGTERM within ${Math.round(performance.now() - abortedAt)} ms`);
+      await until("nothing runs", async () => (await sandbox.lease.get()).state === "free");
+    },
+  );
+
   it("[SD12] runs a command with a key once, for concurrent and repeated calls", async () => {
     const sandbox = await createSandbox();
     const call = { command: "echo ran >> runs; wc -l < runs" };

@@ -38,14 +38,21 @@ export async function runCommand(
   { path, body, session, identity, lastsMs }: Command,
 ): Promise<WireResponse> {
   const startedAt = actor.host.clock();
+  const { callId } = caller;
+  const cancellable = callId === undefined ? undefined : actor.cancellable.begin(callId);
   const generateId = () => `x${actor.host.randomId(15)}`;
-  const finished = (execId: string) =>
+  const finished = (execId: string) => {
+    cancellable?.end();
     actor.execLog.finished(execId, actor.host.clock() - startedAt);
+  };
   const refuseUnknownSession = () => {
     if (session !== undefined) refuseUnknown(actor, { kind: "session", id: session });
   };
   const makeRequest = (execId: string, more: { keep?: true }): CommandRequest => {
     refuseUnknownSession();
+    cancellable?.refuseCancelled();
+    if (cancellable !== undefined && actor.runningAgent !== undefined)
+      cancellable.sent = { agent: actor.runningAgent, execId };
     const json = JSON.stringify({ ...body, execId, requestId, ...more });
     return { method: "POST", path, body: json, requestId };
   };
@@ -58,7 +65,12 @@ export async function runCommand(
       lookUp: (execId) => ({ method: "GET", path: `${agentPaths.execs}/${execId}`, requestId }),
     });
   }
-  const admitted = await admitGatedCall(actor, caller);
+  const admitted = await admitGatedCall(actor, caller, () => cancellable?.refuseCancelled()).catch(
+    (error: unknown) => {
+      cancellable?.end();
+      throw error;
+    },
+  );
   const { agent } = admitted;
   const execId = generateId();
   const onDone = () => {

@@ -39,6 +39,7 @@ export const objectVerbs = {
   destroySandbox: listed(({ actor, caller }, { gated, query: { force } }) =>
     lifecycle.destroy(actor, gated, revoker(caller, force)),
   ),
+  cancelCall: ({ actor }, { target }) => actor.cancellable.cancel(target),
   touchSandbox: ({ actor }) => lifecycle.touch(actor),
   setEnd: listed(({ actor }, { body }) => lifecycle.setEnd(actor, body)),
 

@@ -19,6 +19,8 @@ export type GatedCaller = {
   mayWake: boolean;
   /** The idempotency key, if the call takes one. */
   key?: string | undefined;
+  /** The name by which the caller can cancel the call. */
+  callId?: string | undefined;
   /** If the caller's token or key is revoked while the call waits, the call does not begin. */
 } & Opener;
 
@@ -33,10 +35,12 @@ export type AdmittedCall = {
 export async function admitGatedCall(
   actor: SandboxActor,
   caller: GatedCaller,
+  /** Throws once the call is not wanted any more. */
+  refuseUnwanted = () => {},
 ): Promise<AdmittedCall> {
   if (actor.freeze.isActive) refuseBeforeWaiting(actor, caller);
   await actor.agentClient.untilReachable();
-  const ownToken = await acquireForOneCall(actor, caller, "a waiting call");
+  const ownToken = await acquireForOneCall(actor, caller, "a waiting call", refuseUnwanted);
   const token = caller.token ?? ownToken;
   // Expired leases end first: the alarm may be late.
   actor.stepLease({ type: "tick" });
@@ -63,6 +67,7 @@ export async function admitGatedCall(
     const lost = token === undefined ? undefined : checkLease(actor.facts.lease, token);
     if (lost !== undefined) throw lost;
     actor.revocation.refuse(caller);
+    refuseUnwanted();
     return { agent, fence: actor.facts.lease.fence, token, end };
   } catch (error) {
     end();
@@ -116,9 +121,11 @@ async function acquireForOneCall(
   actor: SandboxActor,
   { token, waitMs, holder }: GatedCaller,
   what: string,
+  refuseUnwanted?: () => void,
 ): Promise<string | undefined> {
   if (token !== undefined || waitMs === undefined) return undefined;
-  return acquireOrThrow(actor, { holder: holder ?? what, waitMs, ttlMs: limits.leaseTtlMs });
+  const call = { holder: holder ?? what, waitMs, ttlMs: limits.leaseTtlMs };
+  return acquireOrThrow(actor, call, refuseUnwanted);
 }
 
 /** A lease cannot end while its call runs, so its use is written only if it must be used soon. */
