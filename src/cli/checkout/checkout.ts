@@ -1,5 +1,5 @@
 /** Finds the checkout of the working directory: its folder, repository and branch. */
-import { realpathSync } from "node:fs";
+import { readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { Failure } from "../failure.ts";
 import { noGit, runGit } from "./git.ts";
@@ -16,7 +16,7 @@ export type Checkout = {
   repo: string;
   /** Undefined when HEAD is detached. */
   branch: string | undefined;
-  /** Undefined before the first commit. */
+  /** Where HEAD is detached; undefined before the first commit too. */
   commit: string | undefined;
   /** The branch as scopes name it. */
   branchKey: string;
@@ -62,10 +62,12 @@ export function findCheckout(cwd: string): Checkout | undefined {
     });
   }
   if (bare === "true" || root === undefined || root === "") return undefined;
-  // The full name, because a short one is ambiguous next to a tag of that name.
-  const head = outputLine(runGit(cwd, ["symbolic-ref", "--quiet", "HEAD"]));
-  const branch = head?.replace(/^refs\/heads\//, "");
-  const commit = outputLine(runGit(cwd, ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]));
+  const branch = readBranch(cwd, gitDir);
+  // On a branch nobody asks for the commit: each call of git costs milliseconds of every command.
+  const commit =
+    branch === undefined
+      ? outputLine(runGit(cwd, ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]))
+      : undefined;
   const top = realpathSync(root);
   return {
     root: top,
@@ -91,14 +93,26 @@ function failIfDistrusted(stderr: string): undefined {
   return undefined;
 }
 
+/** Git's own file says it in the usual case; where references are stored otherwise, git is asked. */
+function readBranch(cwd: string, gitDir: string): string | undefined {
+  const head = readFileSync(join(gitDir, "HEAD"), "utf8");
+  if (/^[0-9a-f]{40,64}\n?$/.test(head)) return undefined;
+  const [, name] = /^ref: refs\/heads\/(?!\.invalid$)(.+)\n?$/.exec(head) ?? [];
+  if (name !== undefined) return name;
+  // The full name, because a short one is ambiguous next to a tag of that name.
+  const full = outputLine(runGit(cwd, ["symbolic-ref", "--quiet", "HEAD"]));
+  return full?.replace(/^refs\/heads\//, "");
+}
+
 /** The id from the remote `origin`, or from the only remote. */
 function findRemoteId(cwd: string): string | undefined {
-  const origin = outputLine(runGit(cwd, ["remote", "get-url", "origin"]));
-  if (origin !== undefined) return normaliseRemote(origin);
-  const names = runGit(cwd, ["remote"]).stdout.split("\n").filter(Boolean);
-  const [only] = names;
-  if (names.length !== 1 || only === undefined) return undefined;
-  const url = outputLine(runGit(cwd, ["remote", "get-url", only]));
+  const remotes = new Map<string, string>();
+  for (const line of runGit(cwd, ["remote", "-v"]).stdout.split("\n")) {
+    const [, name, url] = /^(.+?)\t(.+) \(fetch\)/.exec(line) ?? [];
+    if (name !== undefined && url !== undefined && !remotes.has(name)) remotes.set(name, url);
+  }
+  const [only] = remotes.size === 1 ? remotes.values() : [];
+  const url = remotes.get("origin") ?? only;
   return url === undefined ? undefined : normaliseRemote(url);
 }
 
