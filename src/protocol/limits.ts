@@ -159,8 +159,15 @@ export const limits = {
   /** Hosts in one list, with all of which each request of a sandbox is compared, and the length of a host name, as in the DNS. */
   networkHostsMax: 100,
   hostCharsMax: 253,
-  /** From the start of a container to the agent's first response. */
-  startTimeoutMs: 60 * second,
+  /** From the start of a container to the agent's first response: the first start of an image on a host of the platform may take a minute. */
+  startTimeoutMs: 3 * minute,
+  /** The same on one machine, where a start takes a tenth of a second. */
+  agentReadyTimeoutMs: minute,
+  /** How long the platform keeps a container whose object sleeps, at most, and how often an object renews that. */
+  inactivityTimeoutMs: 6 * 60 * minute,
+  inactivityRenewMs: 5 * 60 * minute,
+  /** The environment in the boot document of a saved tree, as JSON: it is one variable, of which Linux takes 128 KiB. */
+  bootEnvBytesMax: 96 * KiB,
   /** How often an object checks whether a start is still in progress. */
   startProbeMs: 5 * second,
   /** Probe of an agent in doubt: a living one responds at once. */

@@ -174,6 +174,10 @@ export const sandboxSchema = component("Sandbox", {
     .boolean()
     .optional()
     .describe("With `failed`: whether the next call that needs a container starts it again."),
+  message: z
+    .string()
+    .optional()
+    .describe("With `failed`: why, in the words of the platform, where it gave any."),
   incarnation: z.string().optional().describe("The current run of its container."),
   files: filesFromSchema.optional().describe("Where the files of this incarnation came from."),
   isolation: isolationSchema.optional().describe("How the installation isolates it."),

@@ -19,7 +19,7 @@ export function chooseRuntime(
 ): ContainerRuntime {
   const { container: attached } = context;
   if (attached !== undefined) {
-    return cloudflareRuntime(attached, egressOf(attached, network, context));
+    return cloudflareRuntime(attached, egressOf(attached, network, context), startTimer);
   }
   if (engine !== undefined) {
     return engineRuntime({ id, baseUrl: engine.url, secret: engine.secret, startTimer });

@@ -27,6 +27,8 @@ export type Egress = {
   env: Record<string, string>;
   /** Call it before a start, and once per instance of the object that finds a container running. */
   apply(): Promise<void>;
+  /** Call it when a container ends: the platform's interceptions end with it. */
+  forget(): void;
 };
 
 /** Where the platform puts the proxy's CA certificate. */
@@ -44,7 +46,7 @@ export function egressOf(
 ): Egress {
   const { internet, allow, deny } = network;
   if (allow === undefined && deny === undefined) {
-    return { direct: internet, env: {}, apply: async () => undefined };
+    return { direct: internet, env: {}, apply: async () => undefined, forget: () => undefined };
   }
   let applied: Promise<void> | undefined;
   const apply = async () => {
@@ -68,6 +70,9 @@ export function egressOf(
         throw error;
       });
       return applied;
+    },
+    forget() {
+      applied = undefined;
     },
   };
 }

@@ -25,10 +25,23 @@ const healthTimeoutMs = 2_000;
 export function engineRuntime({ id, ...engine }: Engine & { id: string }): ContainerRuntime {
   return {
     keepsFiles: true,
+    env: {},
     savesFiles: true,
     comparesTrees: true,
     filtersHosts: false,
-    async start({ image, size, snapshot, base, network, ...options }: StartOptions) {
+    freezesToSave: true,
+    renewEveryMs: undefined,
+    renew: async () => undefined,
+    async start({
+      image,
+      size,
+      snapshot,
+      base,
+      network,
+      labels: _,
+      envVersion: __,
+      ...options
+    }: StartOptions) {
       const { internet } = network;
       const bounds = size === undefined ? undefined : boundsOf(size);
       const started = await call(engine, "POST", enginePaths.start(id), {
@@ -94,7 +107,7 @@ function boundsOf(size: Size): EngineStart["bounds"] {
 /** A start from a saved tree also copies that tree. */
 function startTimeoutOf({ snapshot, base }: Pick<StartOptions, "snapshot" | "base">): number {
   return snapshot === undefined && base === undefined
-    ? limits.startTimeoutMs
+    ? limits.agentReadyTimeoutMs
     : limits.snapshotTimeoutMs;
 }
 

@@ -12,6 +12,8 @@ export type StartOptions = {
   /** The agent requires it on every call of this incarnation. */
   secret: string;
   env: Env;
+  /** The version of the settings that the environment comes from. */
+  envVersion?: number;
   network: Network;
   image?: string;
   /** A limit that the runtime cannot enforce is refused. */
@@ -20,6 +22,8 @@ export type StartOptions = {
   snapshot?: string | undefined;
   /** Start from this saved tree if no files are kept. */
   base?: string | undefined;
+  /** What an operator sees of this container on the platform: at most nine, of 16 and 64 bytes. */
+  labels?: Record<string, string> | undefined;
 };
 
 export type Started = {
@@ -34,7 +38,8 @@ export type Started = {
 /** How to reach one incarnation of an agent. The platform has one agent per container and needs no address. */
 export type AgentAddress = { incarnation: string; secret: string; address: string };
 
-export type ContainerExit = Omit<EngineExit, "startId">;
+/** `message`: why, in the words of the platform. */
+export type ContainerExit = Omit<EngineExit, "startId"> & { message?: string };
 
 /** A saved tree; `start` accepts its handle. */
 export type SavedTree = { handle: string; bytes: number };
@@ -42,14 +47,22 @@ export type SavedTree = { handle: string; bytes: number };
 export interface ContainerRuntime {
   /** Whether the files remain when a container is destroyed with "keep". If not, a pause must save them. */
   readonly keepsFiles: boolean;
+  /** Variables that its commands need, besides those of the sandbox. */
+  readonly env: Env;
   /** Whether trees can be saved. */
   readonly savesFiles: boolean;
+  /** Whether `snapshot` stops everything in the container meanwhile. If not, the agent must do it. */
+  readonly freezesToSave: boolean;
+  /** A container ends this long after the last `renew`, give or take an hour; undefined: it runs until it is ended. */
+  readonly renewEveryMs: number | undefined;
   /** Whether saved trees can be read, so that two of them can be compared. */
   readonly comparesTrees: boolean;
   /** Whether a sandbox can be restricted to a list of hosts. If not, such a list is refused. */
   readonly filtersHosts: boolean;
   /** Starts it, or joins the start with the same start id. Resolves once the agent responds. */
   start(options: StartOptions): Promise<Started>;
+  /** Keeps a running container while its object sleeps. Each instance of the object calls it. */
+  renew(): Promise<void>;
   /** Ends it, whatever runs inside. Succeeds if nothing runs. */
   destroy(files: "keep" | "remove"): Promise<void>;
   /** Signals every process in the container except the agent. */
@@ -58,7 +71,7 @@ export interface ContainerRuntime {
   monitor(startId: string, waitMs: number): Promise<ContainerExit | undefined>;
   /** Sends one request or WebSocket upgrade to the agent at the address from `start`; parameters as for `fetch`. */
   agent(address: string, request: Request | string, init?: RequestInit): Promise<Response>;
-  /** Saves the file tree while everything in the container is frozen. A repeated id returns the same tree. */
+  /** Saves the file tree. A repeated id returns the same tree. */
   snapshot(snapshotId: string): Promise<SavedTree>;
   /** Waits for a snapshot that is being made. Succeeds if it does not exist. */
   removeSnapshot(handle: string): Promise<void>;

@@ -3,7 +3,7 @@ import type { AgentCallDeps } from "./agent-client.ts";
 
 export type StartTimer = AgentCallDeps["startTimer"];
 
-const startNodeTimer: StartTimer = (ms, ring) => {
+export const startNodeTimer: StartTimer = (ms, ring) => {
   const timer = setTimeout(ring, ms);
   return () => clearTimeout(timer);
 };

@@ -84,7 +84,11 @@ function remoteRuntime(url: string, object: string): ContainerRuntime {
   };
   return {
     keepsFiles: false,
+    env: {},
     savesFiles: true,
+    freezesToSave: false,
+    renewEveryMs: undefined,
+    renew: async () => undefined,
     comparesTrees: false,
     filtersHosts: true,
     start: async (options) => (await callWorker("start", options)) as Started,

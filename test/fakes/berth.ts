@@ -13,7 +13,10 @@ import type { Right } from "../../src/protocol/rights.ts";
 import type { ContainerRuntime } from "../../src/runtime/runtime.ts";
 import { BerthEntry } from "../../src/worker/rpc.ts";
 import { contractSizes } from "../contract/sizes.ts";
+import type { FakeTree } from "./agent/tree.ts";
 import { FakeContainer, fakeRuntime } from "./container.ts";
+import { agentMachine } from "./platform/agent-machine.ts";
+import type { PlatformMachine } from "./platform/machine.ts";
 import { transaction } from "./transaction.ts";
 
 type Instance = {
@@ -22,6 +25,8 @@ type Instance = {
   kind: Kind;
   object: SandboxObject | DirectoryObject | PlanObject | KeysObject | undefined;
   container: FakeContainer;
+  /** Where containers are the platform's. */
+  machine: PlatformMachine<FakeTree> | undefined;
   /** Work that the object continues after its response. */
   background: Set<Promise<unknown>>;
   /** The running instance; cut off after a crash. */
@@ -62,10 +67,15 @@ Object.assign(globalThis, {
 export class FakeBerth {
   readonly #instances = new Map<string, Instance>();
   readonly #intercept: CallInterceptor;
+  readonly #isPlatform: boolean;
 
-  /** `intercept` wraps each call between objects. */
-  constructor(intercept: CallInterceptor = (_call, work) => work()) {
+  /** `intercept` wraps each call between objects. `platform`: containers are attached to objects as on Cloudflare. */
+  constructor(
+    intercept: CallInterceptor = (_call, work) => work(),
+    { platform = false }: { platform?: boolean } = {},
+  ) {
     this.#intercept = intercept;
+    this.#isPlatform = platform;
   }
 
   /** The API as a service binding with these props offers it. */
@@ -80,6 +90,13 @@ export class FakeBerth {
 
   container(id: string): FakeContainer {
     return this.#instance(id).container;
+  }
+
+  /** The platform of a sandbox. */
+  machine(id: string): PlatformMachine<FakeTree> {
+    const { machine } = this.#instance(id);
+    if (machine === undefined) throw new Error("this Berth has an engine, not a platform");
+    return machine;
   }
 
   alarm(id: string): number | undefined {
@@ -112,6 +129,7 @@ export class FakeBerth {
     const instance = this.#instance(id);
     await Promise.all(instance.background);
     instance.object = undefined;
+    instance.machine?.sleep();
   }
 
   /** Stops the instance at once: nothing that it still does reaches its rows. */
@@ -121,6 +139,7 @@ export class FakeBerth {
     instance.current = { isCut: false };
     instance.background.clear();
     instance.object = undefined;
+    instance.machine?.sleep();
   }
 
   /** Whether any object was ever addressed by this name. */
@@ -177,6 +196,10 @@ export class FakeBerth {
     if (kind === "Directory") return new DirectoryObject(state, env);
     if (kind === "Plan") return new PlanObject(state, env);
     if (kind === "Keys") return new KeysObject(state, env);
+    if (instance.machine !== undefined) {
+      Object.assign(state, { container: instance.machine.attach(), ...platformContext(this) });
+      return new SandboxObject(state, env);
+    }
     return new ObjectInMemory(state, env, fakeRuntime(container));
   }
 
@@ -189,12 +212,26 @@ export class FakeBerth {
       kind: "Sandbox",
       object: undefined,
       container: new FakeContainer(),
+      machine: undefined,
       background: new Set(),
       current: { isCut: false },
     };
+    if (this.#isPlatform) instance.machine = agentMachine(instance.container);
     this.#instances.set(id, instance);
     return instance;
   }
+}
+
+/** What an object of the platform has besides its storage. */
+function platformContext(_berth: FakeBerth): object {
+  return {
+    id: { toString: () => "0".repeat(64) },
+    exports: { ContainerProxy: ({ props }: { props: object }) => ({ props, fetch: proxy }) },
+  };
+}
+
+async function proxy(): Promise<Response> {
+  return new Response("through the proxy");
 }
 
 class ObjectInMemory extends SandboxObject {

@@ -36,6 +36,7 @@ export class FakeContainer {
   savesFiles = true;
   comparesTrees = true;
   filtersHosts = false;
+  freezesToSave = true;
   /** The protocol of the agents that it starts. */
   protocol = agentProtocol;
   /** Responds in place of the agent, like a compromised one. */
@@ -95,9 +96,13 @@ export const isolation = {
 export function fakeRuntime(container: FakeContainer): ContainerRuntime {
   return {
     keepsFiles: container.keepsFiles,
+    env: {},
     savesFiles: container.savesFiles,
     comparesTrees: container.comparesTrees,
     filtersHosts: container.filtersHosts,
+    freezesToSave: container.freezesToSave,
+    renewEveryMs: undefined,
+    renew: async () => undefined,
     start: (options) => start(container, options),
     async destroy(files) {
       container.calls.push(`destroy ${files}`);
@@ -195,7 +200,8 @@ function startedOf(
   };
 }
 
-function receive(
+/** A request to the agent. */
+export function receive(
   container: FakeContainer,
   request: Request,
   transport: "request" | "channel" = "request",

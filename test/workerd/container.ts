@@ -164,7 +164,11 @@ export function runtimeOf(id: string): ContainerRuntime {
   const stub = containerOf(id);
   return {
     keepsFiles: true,
+    env: {},
     savesFiles: true,
+    freezesToSave: true,
+    renewEveryMs: undefined,
+    renew: async () => undefined,
     comparesTrees: true,
     filtersHosts: false,
     start: (options) => stub.start(options),

@@ -40,7 +40,7 @@ export async function serve(): Promise<void> {
     home: differences.home ?? "/home/berth",
     workspace: differences.workspace ?? "/workspace",
     logs: differences.logs ?? logsFolder,
-    env: boot.env,
+    env: boot.env ?? {},
   };
   const metadata = new MetadataCopy(differences.metadata ?? metadataFolder);
   const sandbox = new Sandbox(sandboxEnv, supervisor, metadata);

@@ -159,7 +159,7 @@ export class Incarnation {
     // From here on there is a process to end, even if the record cannot be written.
     this.#cleanedUp = agent.exited.then((how) => this.#handleExit(how));
     writeProcessRecord(this.#engine.folders, this.#id, { startId, outer: agent.outer });
-    return await withTimeout(agent.ready, limits.startTimeoutMs, "the agent's ready line");
+    return await withTimeout(agent.ready, limits.agentReadyTimeoutMs, "the agent's ready line");
   }
 
   #jailSpec(

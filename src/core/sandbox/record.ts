@@ -101,6 +101,8 @@ export type SandboxState =
       since: number;
       reason: FailReason;
       restartable: boolean;
+      /** Why, in the words of the platform. */
+      message?: string;
       /** Set if the start failed for a temporary reason: the machine is full or its engine does not respond. */
       passes?: true;
     }

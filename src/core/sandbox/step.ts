@@ -17,8 +17,14 @@ import {
 export type SandboxEvent =
   | { type: "started"; startId: string; life: Incarnation }
   /** `passes`: the reason is temporary, and a later start may succeed. */
-  | { type: "start_failed"; startId: string; reason: FailReason; passes?: true }
-  | { type: "lost"; incarnation: string; reason: FailReason }
+  | {
+      type: "start_failed";
+      startId: string;
+      reason: FailReason;
+      passes?: true;
+      message?: string | undefined;
+    }
+  | { type: "lost"; incarnation: string; reason: FailReason; message?: string | undefined }
   /** The server or the engine has ended, and the container with it. The files are kept. */
   | { type: "server_ended"; incarnation: string }
   /** A call needs a container, but none is running. */
@@ -73,7 +79,7 @@ export function stepSandbox(
       return isStartingWith(state, event.startId) ? failStart(record, event, now) : record;
     case "lost":
       return state.name === "running" && state.life.incarnation === event.incarnation
-        ? loseContainer(record, event.reason, now)
+        ? loseContainer(record, event, now)
         : record;
     case "server_ended":
       return state.name === "running" && state.life.incarnation === event.incarnation
@@ -205,8 +211,12 @@ function applyIdleTimeout(
 }
 
 /** A lost container may be restarted; after repeated lack of memory it may not, because it would run out again. */
-function loseContainer(record: SandboxRecord, reason: FailReason, now: number): SandboxRecord {
-  if (reason !== "out_of_memory") return failSandbox(record, reason, true, now);
+function loseContainer(
+  record: SandboxRecord,
+  { reason, message }: Extract<SandboxEvent, { type: "lost" }>,
+  now: number,
+): SandboxRecord {
+  if (reason !== "out_of_memory") return failSandbox(record, reason, true, now, message);
   const outOfMemory = [...record.outOfMemory.filter(isRecent(now)), now];
   const isRestartable = outOfMemory.length < limits.outOfMemoryMax;
   return failSandbox({ ...record, outOfMemory }, reason, isRestartable, now);
@@ -288,12 +298,15 @@ function destroySandbox(record: SandboxRecord, reason: string, now: number): San
 /** The files are still there. The sandbox may be restarted with them unless they are the cause of the failure. */
 function failStart(
   record: SandboxRecord,
-  { reason, passes }: Extract<SandboxEvent, { type: "start_failed" }>,
+  { reason, passes, message }: Extract<SandboxEvent, { type: "start_failed" }>,
   now: number,
 ): SandboxRecord {
   const restartable = passes === true || isRestartableFailure(reason);
-  const temporary = passes === true ? { passes } : {};
-  return enterState(record, { name: "failed", since: now, reason, restartable, ...temporary });
+  const details = {
+    ...(passes === true ? { passes } : {}),
+    ...(message === undefined ? {} : { message }),
+  };
+  return enterState(record, { name: "failed", since: now, reason, restartable, ...details });
 }
 
 function failSandbox(
@@ -301,8 +314,10 @@ function failSandbox(
   reason: FailReason,
   restartable: boolean,
   now: number,
+  message?: string,
 ): SandboxRecord {
-  return enterState(record, { name: "failed", since: now, reason, restartable });
+  const details = message === undefined ? {} : { message };
+  return enterState(record, { name: "failed", since: now, reason, restartable, ...details });
 }
 
 function startingState(attempt: Start, now: number): SandboxState {

@@ -22,6 +22,7 @@ export function viewSandbox(
     createdAt: new Date(spec.createdAt).toISOString(),
     ...("reason" in state ? { reason: state.reason } : {}),
     ...(state.name === "failed" ? { restartable: state.restartable } : {}),
+    ...(state.name === "failed" && state.message !== undefined ? { message: state.message } : {}),
     ...(state.name === "running"
       ? {
           incarnation: state.life.incarnation,

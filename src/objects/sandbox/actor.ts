@@ -28,6 +28,7 @@ import { InFlight } from "./lease/in-flight.ts";
 import { AutomaticCheckpoints } from "./lifecycle/automatic-checkpoints.ts";
 import { DirectoryOutbox } from "./lifecycle/directory-outbox.ts";
 import { Idleness } from "./lifecycle/idleness.ts";
+import { KeepAlive } from "./lifecycle/keep-alive.ts";
 import { Reconciler } from "./lifecycle/reconciler.ts";
 import { SnapshotFreeze } from "./lifecycle/snapshot-freeze.ts";
 import { PlanParticipant } from "./plan/participant.ts";
@@ -64,6 +65,7 @@ export class SandboxActor {
   readonly outbox: DirectoryOutbox;
   readonly participant = new PlanParticipant(this);
   readonly idleness = new Idleness(this);
+  readonly keepAlive = new KeepAlive(this);
   readonly revocation = new Revocation(this);
   readonly automaticCheckpoints = new AutomaticCheckpoints(this);
   readonly reconciler: Reconciler;
@@ -205,6 +207,7 @@ export class SandboxActor {
 
   async alarm(): Promise<void> {
     this.#alarm.rang();
+    this.keepAlive.renew();
     await this.reconciler.onAlarm();
   }
 
@@ -262,6 +265,7 @@ export class SandboxActor {
       this.outbox.deadline(),
       this.revocation.deadline(),
       this.automaticCheckpoints.deadline(),
+      this.keepAlive.deadline(),
     ]);
   }
 

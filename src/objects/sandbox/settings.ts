@@ -46,7 +46,8 @@ async function sendEnvironment(actor: SandboxActor): Promise<boolean> {
   await actor.host.flush();
   const { runningAgent: agent } = actor;
   if (agent === undefined) return !hasContainer(actor);
-  const { env, settingsVersion: version = 0 } = actor.facts.sandbox.spec;
+  const { env: own, settingsVersion: version = 0 } = actor.facts.sandbox.spec;
+  const env = { ...actor.container.env, ...own };
   const response = await actor.agentClient.sendIfReachable(agent, {
     ...{ method: "PUT", path: agentPaths.environment, requestId: "environment" },
     body: JSON.stringify({ version, env }),

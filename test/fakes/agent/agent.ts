@@ -43,6 +43,10 @@ export class FakeAgent {
   generation = 0;
   /** Sockets that scoped tokens opened, each by the function that closes it. */
   readonly tokenSockets = new Map<() => void, TerminalOpener>();
+  /** Sends a request out of the container, where that can be done. */
+  sendOut: ((request: Request) => Promise<Response>) | undefined;
+  /** Ends the first process. */
+  exit: () => void = () => {};
   /** Gated work, by the id of its exec. */
   readonly running = new Map<string, { fence: number; stop: Stop }>();
   /** Some work has ended, or the agent. */
@@ -127,6 +131,12 @@ export class FakeAgent {
   /** Like the engine: signals everything in the container. */
   signal(number: number): void {
     this.#stopAll(number === 15 ? "SIGTERM" : "SIGKILL");
+  }
+
+  /** SIGTERM to the agent itself: it ends everything and exits. */
+  terminate(): void {
+    this.#stopAll("SIGTERM");
+    this.exit();
   }
 
   /** The agent dies: running work is cut off without a response. */

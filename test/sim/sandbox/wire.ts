@@ -16,15 +16,19 @@ export function runtimeOver(world: World, host: SandboxHost): ContainerRuntime {
   const { engine } = world;
   const send = <T>(verb: string, limitMs: number, work: () => Promise<T>) =>
     sendVerb(world, host, { name: verb, limitMs, work });
-  const { startTimeoutMs, destroyTimeoutMs, snapshotTimeoutMs, changesTimeoutMs } = limits;
+  const { agentReadyTimeoutMs, destroyTimeoutMs, snapshotTimeoutMs, changesTimeoutMs } = limits;
   return {
     keepsFiles: true,
+    env: {},
     savesFiles: true,
     comparesTrees: true,
     filtersHosts: false,
+    freezesToSave: true,
+    renewEveryMs: undefined,
+    renew: async () => undefined,
     agent: (_address, input, init) => exchange(world, host, new Request(input, init)),
     signal: unused,
-    start: (options) => send("start", startTimeoutMs, () => engine.start(options)),
+    start: (options) => send("start", agentReadyTimeoutMs, () => engine.start(options)),
     destroy: (files) => send(`destroy ${files}`, destroyTimeoutMs, () => engine.destroy(files)),
     monitor: (startId, waitMs) => send("monitor", waitMs, () => engine.monitor(startId)),
     snapshot: (id) => send("snapshot", snapshotTimeoutMs, () => engine.snapshot(id)),

@@ -24,7 +24,15 @@ class Attached {
   boot(): void {
     this.#booted = true;
   }
-  start({ env, ...call }: { env: { BERTH_BOOT: string }; instance?: unknown }): void {
+  start({
+    env,
+    labels: _labels,
+    ...call
+  }: {
+    env: { BERTH_BOOT: string };
+    labels: object;
+    instance?: unknown;
+  }): void {
     if (this.running) throw new Error("it is running already");
     this.calls.push(call);
     this.started.push(JSON.parse(env.BERTH_BOOT).startId);

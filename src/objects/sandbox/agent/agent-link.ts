@@ -202,13 +202,14 @@ export class AgentLink {
   }
 
   async #commitLoss(agent: Incarnation, knownReason?: FailReason): Promise<void> {
-    const reason = knownReason ?? (await findLossReason(this.#actor, agent));
+    const loss = knownReason === undefined ? await findLossReason(this.#actor, agent) : undefined;
     if (!this.#actor.isCurrent(agent)) return;
+    const reason = knownReason ?? loss?.reason ?? "container_lost";
     const { incarnation } = agent;
     this.#actor.stepSandbox(
       reason === serverEnded
         ? { type: "server_ended", incarnation }
-        : { type: "lost", incarnation, reason },
+        : { type: "lost", incarnation, reason, message: loss?.message },
     );
     this.#actor.inFlight.inherited = 0;
     this.#actor.inFlightChanged();
@@ -231,26 +232,29 @@ export class AgentLink {
   }
 }
 
-type LossReason = FailReason | typeof serverEnded;
+/** `message`: why, in the words of the platform. */
+type Loss = { reason: FailReason | typeof serverEnded; message?: string | undefined };
 
 /**
  * Asks the engine why an incarnation has ended. An engine that is not there has ended with its containers. Without an
  * answer in time the container counts as lost.
  */
-async function findLossReason(actor: SandboxActor, agent: Incarnation): Promise<LossReason> {
+async function findLossReason(actor: SandboxActor, agent: Incarnation): Promise<Loss> {
   const { host, container } = actor;
   const [startId = ""] = agent.incarnation.split(".");
   // The engine waits this long for the end, in case the agent only seems to be gone; the response takes some more.
   const { endReasonWaitMs } = limits;
   const exitReport = container.monitor(startId, endReasonWaitMs).catch(() => "no engine" as const);
   const exit = await withTimeout(host, exitReport, 2 * endReasonWaitMs).catch(() => undefined);
-  if (exit === undefined) return "container_lost";
-  if (exit === "no engine") return container.keepsFiles ? serverEnded : "container_lost";
-  const { reason, signal, exitCode } = exit;
+  if (exit === undefined) return { reason: "container_lost" };
+  if (exit === "no engine") {
+    return { reason: container.keepsFiles ? serverEnded : "container_lost" };
+  }
+  const { reason, signal, exitCode, message } = exit;
   host.log({
     ...{ sandbox: actor.existing?.sandbox.spec.id, startId, lost: reason },
-    ...{ exitCode: exitCode ?? undefined, signal: signal ?? undefined },
+    ...{ exitCode: exitCode ?? undefined, signal: signal ?? undefined, message },
   });
-  if (reason === "engine_restarted" && container.keepsFiles) return serverEnded;
-  return reason === "out_of_memory" ? reason : "container_lost";
+  if (reason === "engine_restarted" && container.keepsFiles) return { reason: serverEnded };
+  return { reason: reason === "out_of_memory" ? reason : "container_lost", message };
 }

@@ -12,6 +12,8 @@ import { onStartedFrom, saveTree } from "./checkpoints.ts";
 
 const firstPauseMs = 100;
 const pauseMaxMs = 2000;
+/** The platform takes labels of 64 bytes. */
+const labelCharsMax = 64;
 
 /** Never rejects: the alarm tries again. */
 export async function performEffect(effect: Effect, actor: SandboxActor): Promise<void> {
@@ -60,12 +62,14 @@ async function startContainer(actor: SandboxActor, attempt: Start): Promise<void
     }
     const { startId } = attempt;
     if ("failed" in outcome) {
-      actor.stepSandbox({ type: "start_failed", startId, reason: outcome.failed });
+      const { failed: reason, message } = outcome;
+      actor.stepSandbox({ type: "start_failed", startId, reason, message });
       return;
     }
     if (isLastTry(actor, pauseMs)) {
-      const { retry: reason, passes } = outcome;
-      actor.stepSandbox({ type: "start_failed", startId, reason, ...(passes ? { passes } : {}) });
+      const { retry: reason, passes, message } = outcome;
+      const temporary = passes ? ({ passes } as const) : {};
+      actor.stepSandbox({ type: "start_failed", startId, reason, message, ...temporary });
       return;
     }
     await sleep(actor.host, pauseMs);
@@ -75,11 +79,16 @@ async function startContainer(actor: SandboxActor, attempt: Start): Promise<void
   }
 }
 
+type StartOutcome =
+  | { started: Started }
+  | { failed: FailReason; message: string }
+  | { retry: FailReason; passes: boolean; message: string };
+
 async function tryStart(
   actor: SandboxActor,
   spec: SandboxSpec,
   attempt: Start,
-): Promise<{ started: Started } | { failed: FailReason } | { retry: FailReason; passes: boolean }> {
+): Promise<StartOutcome> {
   try {
     const started = await actor.container.start({
       startId: attempt.startId,
@@ -87,7 +96,9 @@ async function tryStart(
       snapshot: attempt.snapshot,
       base: spec.base,
       env: spec.env,
+      envVersion: spec.settingsVersion ?? 0,
       network: spec.network,
+      labels: labelsOf(spec),
       ...(spec.image === undefined ? {} : { image: spec.image }),
       ...(spec.size === undefined ? {} : { size: spec.size }),
     });
@@ -98,10 +109,18 @@ async function tryStart(
     actor.host.log({ sandbox: spec.id, failed: "start", message: expected.message });
     // Failures that pass by themselves are retried for as long as a start may take.
     const passes = expected.facts.reason !== "never_up";
-    if (expected.code === "unavailable") return { retry: "start_timed_out", passes };
-    if (expected.code === "too_many") return { retry: "start_refused", passes };
-    return { failed: failReasonOf(expected) };
+    const { code, message } = expected;
+    if (code === "unavailable") return { retry: "start_timed_out", passes, message };
+    if (code === "too_many") return { retry: "start_refused", passes, message };
+    return { failed: failReasonOf(expected), message };
   }
+}
+
+/** How the operator of an installation finds the container of a tenant. */
+function labelsOf({ tenant, scope }: SandboxSpec): Record<string, string> {
+  const text = scope === undefined ? "" : `${scope.repo} ${scope.branch} ${scope.config}`.trim();
+  const plain = text.replace(/[^ -~]/g, "?").slice(0, labelCharsMax);
+  return { tenant: tenant.slice(0, labelCharsMax), ...(plain === "" ? {} : { scope: plain }) };
 }
 
 /** A pause that cannot save the files does not happen. */

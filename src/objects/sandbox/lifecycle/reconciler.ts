@@ -22,6 +22,7 @@ export class Reconciler {
     if (this.#isResumed || actor.existing === undefined) return;
     this.#isResumed = true;
     noticeServerEnd(actor);
+    actor.keepAlive.renew();
     actor.listener?.recoverSockets();
     removeLeftovers(actor);
     actor.participant.recover();
