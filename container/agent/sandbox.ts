@@ -13,6 +13,7 @@ import type { AgentModule } from "./server/module.ts";
 import { createModules } from "./server/modules.ts";
 import { StoredResults } from "./server/stored-results.ts";
 import { TokenSockets } from "./server/token-sockets.ts";
+import { Freezer } from "./supervision/freezer.ts";
 import { endLimitMs, type ProcessSupervisor } from "./supervision/process-tree.ts";
 
 /** The grace, and twice the kernel's time: first a subreaper waits that long, then the agent. */
@@ -27,7 +28,7 @@ export class Sandbox implements SandboxDeps {
   readonly deferredResponses = new DeferredResponses();
   readonly gated = new GatedWork(this.activity);
   readonly sandboxEnv: SandboxEnv;
-  readonly supervisor: ProcessSupervisor;
+  readonly supervisor: Freezer;
   readonly metadataCopy: MetadataCopy;
   readonly commands: Commands;
   /** By the path below which each serves its routes. */
@@ -35,7 +36,7 @@ export class Sandbox implements SandboxDeps {
 
   constructor(sandboxEnv: SandboxEnv, supervisor: ProcessSupervisor, metadataCopy: MetadataCopy) {
     this.sandboxEnv = sandboxEnv;
-    this.supervisor = supervisor;
+    this.supervisor = new Freezer(supervisor);
     this.metadataCopy = metadataCopy;
     this.commands = new Commands(this);
     this.modules = createModules(this);
@@ -44,6 +45,8 @@ export class Sandbox implements SandboxDeps {
   }
 
   async endAll(): Promise<void> {
+    // A stopped process cannot end by TERM.
+    this.supervisor.thaw();
     const ends = [...this.modules.values()].map((module) => module.endAll());
     await Promise.all([this.gated.endAll(endAllLimitMs), ...ends]);
     await this.supervisor.close();

@@ -180,8 +180,11 @@ export const limits = {
   streamTimeoutMs: 15 * second,
   /** Until nothing of a container is left; then the destroy is retried. */
   destroyTimeoutMs: 60 * second,
-  /** Copying a tree, during which the container is frozen. */
+  /** Copying a tree, during which everything in the container stands still. */
   snapshotTimeoutMs: 10 * minute,
+  /** The processes of a sandbox that the platform saves are stopped for this long at a time, and how often that is renewed. */
+  freezeMs: minute,
+  freezeRenewMs: 20 * second,
   /** Comparing two saved trees, including the wait for other comparisons: a million files take ten seconds. */
   changesTimeoutMs: 3 * minute,
   /** Bytes read to compare files whose times are inconclusive; beyond it such files count as modified. */

@@ -1,5 +1,6 @@
 /** Chooses the runtime: the platform's if a container is attached to the object, otherwise the engine's. */
 import { BerthError } from "../protocol/errors.ts";
+import type { Size } from "../protocol/fields/size.ts";
 import type { Network } from "../protocol/sandbox.ts";
 import { cloudflareRuntime } from "./cloudflare.ts";
 import { egressOf } from "./egress.ts";
@@ -16,10 +17,16 @@ export function chooseRuntime(
   id: string,
   network: Network,
   startTimer?: StartTimer,
+  instance?: Size["instance"],
 ): ContainerRuntime {
   const { container: attached } = context;
   if (attached !== undefined) {
-    return cloudflareRuntime(attached, egressOf(attached, network, context), startTimer);
+    return cloudflareRuntime(
+      attached,
+      egressOf(attached, network, context, id),
+      startTimer,
+      instance,
+    );
   }
   if (engine !== undefined) {
     return engineRuntime({ id, baseUrl: engine.url, secret: engine.secret, startTimer });

@@ -21,7 +21,12 @@ import { type StartTimer, withTimeout } from "./timeout.ts";
 
 export type Attached = NonNullable<DurableObjectState["container"]>;
 
-type StartDeps = { attached: Attached; egress: Egress; startTimer: StartTimer };
+type StartDeps = {
+  attached: Attached;
+  egress: Egress;
+  startTimer: StartTimer;
+  instance: Size["instance"];
+};
 
 const defaultImage = "default";
 /** Between two questions whether the agent listens; the first ones follow each other faster. */
@@ -49,7 +54,7 @@ export async function startContainer(
   egress.forget();
   await egress.apply();
   requireCurrent();
-  callStart(attached, egress, options);
+  callStart(deps, options);
   const notes = await setTimeoutOf(attached);
   const started = await waitUntilReady(deps, options, requireCurrent);
   return { ...started, notes: [...started.notes, ...notes] };
@@ -77,20 +82,18 @@ async function joinRunning(
   return withSavedFiles(joined, options);
 }
 
-function callStart(attached: Attached, egress: Egress, options: StartOptions): void {
+function callStart({ attached, egress, ...deps }: StartDeps, options: StartOptions): void {
   const { size, startId, secret } = options;
-  const instance = size === undefined ? undefined : instanceOf(size);
+  const instance = size === undefined ? deps.instance : instanceOf(size);
   const saved = options.snapshot ?? options.base;
   // A saved tree includes its image.
   const files =
     saved === undefined
       ? { image: imageOf(attached, options.image) }
       : { containerSnapshot: { id: saved } };
-  const boot = {
-    startId,
-    secret,
-    env: saved === undefined ? {} : bootEnvironment(egress, options),
-  };
+  const env = saved === undefined ? {} : bootEnvironment(egress, options);
+  const { callbackUrl } = egress;
+  const boot = { startId, secret, env, ...(callbackUrl === undefined ? {} : { callbackUrl }) };
   try {
     attached.start({
       ...files,

@@ -3,6 +3,7 @@
  * nor error texts: only the agent's incarnation tells which start runs. See cloudflare-start.ts for how one comes up.
  */
 import { BerthError } from "../protocol/errors.ts";
+import type { Size } from "../protocol/fields/size.ts";
 import { agentPort } from "../protocol/internal/agent.ts";
 import { limits } from "../protocol/limits.ts";
 import { readEarlyRefusal } from "./bodies.ts";
@@ -16,9 +17,11 @@ export function cloudflareRuntime(
   attached: Attached,
   egress: Egress,
   startTimer: StartTimer = startNodeTimer,
+  /** For sandboxes without a size; undefined: the platform's smallest. */
+  instance?: Size["instance"],
 ): ContainerRuntime {
   const starts = new CloudflareStarts((options, isCurrent) =>
-    startContainer({ attached, egress, startTimer }, options, isCurrent),
+    startContainer({ attached, egress, startTimer, instance }, options, isCurrent),
   );
   return {
     keepsFiles: false,

@@ -2,7 +2,9 @@
  * Restricts a sandbox of the platform to its list of hosts: all its HTTP and HTTPS passes through `ContainerProxy`,
  * and nothing else leaves. Sandboxes without a list are not restricted.
  */
+
 import { BerthError } from "../protocol/errors.ts";
+import { callbackHost } from "../protocol/internal/agent-wire.ts";
 import type { Network } from "../protocol/sandbox.ts";
 
 type Attached = NonNullable<DurableObjectState["container"]>;
@@ -18,11 +20,16 @@ type ProxyProps = {
   interceptAll: true;
 };
 
-type Exports = { ContainerProxy?: (options: { props: ProxyProps }) => Fetcher };
+type Exports = {
+  ContainerProxy?: (options: { props: ProxyProps }) => Fetcher;
+  AgentCallback?: (options: { props: { id: string } }) => Fetcher;
+};
 
 export type Egress = {
   /** Whether the container may reach the internet without the proxy. */
   direct: boolean;
+  /** Where the agent reaches its object; undefined: nowhere. */
+  callbackUrl: string | undefined;
   /** Variables that make commands trust the proxy, which terminates HTTPS for every host. */
   env: Record<string, string>;
   /** Call it before a start, and once per instance of the object that finds a container running. */
@@ -43,13 +50,19 @@ export function egressOf(
   attached: Attached,
   network: Network,
   { exports, id }: { exports: unknown; id: DurableObjectId },
+  sandboxId: string,
 ): Egress {
   const { internet, allow, deny } = network;
-  if (allow === undefined && deny === undefined) {
-    return { direct: internet, env: {}, apply: async () => undefined, forget: () => undefined };
-  }
+  const isOpen = allow === undefined && deny === undefined;
+  const { AgentCallback } = (exports ?? {}) as Exports;
   let applied: Promise<void> | undefined;
+  const interceptCallback = async () => {
+    const props = { id: sandboxId };
+    if (AgentCallback !== undefined)
+      await attached.interceptOutboundHttp(callbackHost, AgentCallback({ props }));
+  };
   const apply = async () => {
+    if (isOpen) return interceptCallback();
     const proxy = proxyOf(exports, {
       enableInternet: true,
       containerId: id.toString(),
@@ -60,10 +73,12 @@ export function egressOf(
     });
     await attached.interceptOutboundHttps("*", proxy);
     await attached.interceptAllOutboundHttp(proxy);
+    await interceptCallback();
   };
   return {
-    direct: false,
-    env: Object.fromEntries(trustVariables.map((name) => [name, certificate])),
+    direct: isOpen && internet,
+    callbackUrl: AgentCallback === undefined ? undefined : `http://${callbackHost}`,
+    env: isOpen ? {} : Object.fromEntries(trustVariables.map((name) => [name, certificate])),
     apply() {
       applied ??= apply().catch((error: unknown) => {
         applied = undefined;

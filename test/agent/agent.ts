@@ -53,6 +53,8 @@ type Options = {
   program?: string;
   /** The boot document in the environment, as the platform gives it to a container's entry. */
   viaEntry?: boolean;
+  /** Where it reaches its object. */
+  callbackUrl?: string;
   /** Instead of the correct one. */
   document?: string;
 };
@@ -112,6 +114,7 @@ export class Agent {
       startId: this.startId,
       secret: this.secret,
       env: { BERTH_TEST_MARK: this.mark, ...env },
+      callbackUrl: options.callbackUrl,
       differences: { ...place, tree },
     });
     this.process = spawn(options.program ?? binary, ["serve"], {

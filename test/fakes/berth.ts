@@ -11,6 +11,7 @@ import { SandboxObject } from "../../src/objects/sandbox/object.ts";
 import type { BerthApi } from "../../src/protocol/api.ts";
 import type { Right } from "../../src/protocol/rights.ts";
 import type { ContainerRuntime } from "../../src/runtime/runtime.ts";
+import { AgentCallback, type AgentCallbackProps } from "../../src/worker/agent-callback.ts";
 import { BerthEntry } from "../../src/worker/rpc.ts";
 import { contractSizes } from "../contract/sizes.ts";
 import type { FakeTree } from "./agent/tree.ts";
@@ -68,6 +69,8 @@ export class FakeBerth {
   readonly #instances = new Map<string, Instance>();
   readonly #intercept: CallInterceptor;
   readonly #isPlatform: boolean;
+  /** Sets up each platform before its first container. */
+  onMachine: (machine: PlatformMachine<FakeTree>) => void = () => {};
 
   /** `intercept` wraps each call between objects. `platform`: containers are attached to objects as on Cloudflare. */
   constructor(
@@ -197,7 +200,7 @@ export class FakeBerth {
     if (kind === "Plan") return new PlanObject(state, env);
     if (kind === "Keys") return new KeysObject(state, env);
     if (instance.machine !== undefined) {
-      Object.assign(state, { container: instance.machine.attach(), ...platformContext(this) });
+      Object.assign(state, { container: instance.machine.attach(), ...platformContext(env) });
       return new SandboxObject(state, env);
     }
     return new ObjectInMemory(state, env, fakeRuntime(container));
@@ -216,17 +219,24 @@ export class FakeBerth {
       background: new Set(),
       current: { isCut: false },
     };
-    if (this.#isPlatform) instance.machine = agentMachine(instance.container);
+    if (this.#isPlatform) {
+      instance.machine = agentMachine(instance.container);
+      this.onMachine(instance.machine);
+    }
     this.#instances.set(id, instance);
     return instance;
   }
 }
 
 /** What an object of the platform has besides its storage. */
-function platformContext(_berth: FakeBerth): object {
+function platformContext(env: Env): object {
   return {
     id: { toString: () => "0".repeat(64) },
-    exports: { ContainerProxy: ({ props }: { props: object }) => ({ props, fetch: proxy }) },
+    exports: {
+      ContainerProxy: ({ props }: { props: object }) => ({ props, fetch: proxy }),
+      AgentCallback: (context: { props: AgentCallbackProps }) =>
+        new AgentCallback(context as never, env),
+    },
   };
 }
 

@@ -1,5 +1,7 @@
 /** Retains the first bytes of a command's output, up to its own bound and a budget that all commands share. */
+
 import { limits } from "../../../src/protocol/limits.ts";
+import { boundByMemory } from "../memory.ts";
 
 /** What all commands together may retain, beyond the first bytes that each has for itself. */
 export class OutputBudget {
@@ -26,7 +28,7 @@ export class OutputBudget {
 }
 
 /** One for the whole agent. */
-const sharedBudget = new OutputBudget(limits.execOutputAllBytesMax);
+const sharedBudget = new OutputBudget(boundByMemory(limits.execOutputAllBytesMax));
 
 export class Output {
   truncated = false;

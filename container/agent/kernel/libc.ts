@@ -12,6 +12,7 @@ const libc = dlopen("libc.so.6", {
   setfsuid: { args: [u32], returns: i32 },
   setfsgid: { args: [u32], returns: i32 },
   setgroups: { args: [u64, pointer], returns: i32 },
+  sync: { args: [], returns: FFIType.void },
   ioctl: { args: [i32, u64, u64], returns: i32 },
 }).symbols;
 
@@ -20,6 +21,11 @@ const option = { setDumpable: 4, setChildSubreaper: 36, setNoNewPrivileges: 38 }
 /** Processes of the same user can then neither read this process's environment or memory, nor trace it. */
 export function hideFromOthers(): void {
   assertOk("PR_SET_DUMPABLE", libc.prctl(option.setDumpable, 0n, 0n, 0n, 0n));
+}
+
+/** Writes to disk what programs have written to files. */
+export function syncFiles(): void {
+  libc.sync();
 }
 
 /** Orphans below this process become its children. */

@@ -48,12 +48,12 @@ function readDocument(): unknown {
 }
 
 /** Refuses what would make the agent unsafe: an empty secret, or a start id that is no file name. */
-function checkBoot({ startId, secret, env }: AgentBoot): AgentBoot {
+function checkBoot({ startId, secret, env, callbackUrl }: AgentBoot): AgentBoot {
   if (!/^[a-z0-9]{16}$/.test(startId)) throw new Error("startId of the boot document is malformed");
   if (typeof secret !== "string" || secret.length < 32) {
     throw new Error("secret of the boot document is too short");
   }
-  return { startId, secret, env };
+  return { startId, secret, env, ...(callbackUrl === undefined ? {} : { callbackUrl }) };
 }
 
 /**

@@ -18,6 +18,7 @@ import type { ProcessSupervisor } from "../supervision/process-tree.ts";
 import { Reaper } from "../supervision/reaper.ts";
 import { SubreaperSupervisor } from "../supervision/subreaper-client.ts";
 import { generateIncarnation, readServeBoot, reportReady } from "./boot.ts";
+import { endOnSignal } from "./host-notice.ts";
 
 const commandUser = { uid: 10001, gid: 10001 };
 
@@ -54,12 +55,10 @@ export async function serve(): Promise<void> {
     },
     () => sandbox,
   );
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    process.once(signal, async () => {
-      await sandbox.endAll();
-      process.exit(0);
-    });
-  }
+  endOnSignal({ callbackUrl: boot.callbackUrl, secret: boot.secret, incarnation }, async () => {
+    await sandbox.endAll();
+    process.exit(0);
+  });
   reportReady(server, incarnation, supervisor);
 }
 

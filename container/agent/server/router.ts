@@ -7,6 +7,7 @@ import { handleEnvironment } from "../exec/sandbox-env.ts";
 import { handleMetadata } from "../metadata-copy.ts";
 import { proxyToPort } from "../ports/proxy.ts";
 import type { Sandbox } from "../sandbox.ts";
+import { handleFreeze } from "../supervision/freezer.ts";
 import { Channel } from "./channel.ts";
 import { catchFailures, readRequestId } from "./failure.ts";
 import { methodNotAllowed } from "./fields.ts";
@@ -36,6 +37,7 @@ export class Router {
     [agentPaths.channel]: get((request, _, server) => this.#openChannel(request, server)),
     [agentPaths.fence]: post((request) => handleFence(request, this.#sandbox)),
     [agentPaths.revoked]: post((request) => handleRevoked(request, this.#sandbox.tokenSockets)),
+    [agentPaths.freeze]: post((request) => handleFreeze(request, this.#sandbox.supervisor)),
     [agentPaths.metadata]: {
       method: "PUT",
       handle: (request) => handleMetadata(request, this.#sandbox.metadataCopy),

@@ -2,9 +2,11 @@
  * Stores the results of commands that were called with an idempotency key: an id never runs twice in this incarnation,
  * and a repeated call joins the run or gets the same bytes. The object maps keys to ids.
  */
+
 import { BerthError, type ErrorCode } from "../../../src/protocol/error-codes.ts";
 import type { ExecResult } from "../../../src/protocol/exec.ts";
 import { limits } from "../../../src/protocol/limits.ts";
+import { boundByMemory } from "../memory.ts";
 
 type Outcome = Pick<ExecResult, "exitCode" | "signal" | "timedOut">;
 
@@ -26,7 +28,10 @@ export class StoredResults {
   readonly #countMax: number;
   #bytes = 0;
 
-  constructor(bytesMax: number = limits.storedResultsBytesMax, countMax: number = limits.keysMax) {
+  constructor(
+    bytesMax: number = boundByMemory(limits.storedResultsBytesMax),
+    countMax: number = limits.keysMax,
+  ) {
     this.#bytesMax = bytesMax;
     this.#countMax = countMax;
   }

@@ -40,6 +40,12 @@ export function isAlive(pid: number): boolean {
   return status.state !== "Z" && status.state !== "X" && (status.flags & exiting) === 0;
 }
 
+/** Whether a signal or a debugger has stopped it, or it is dead. */
+export function isStopped(pid: number): boolean {
+  const state = readStatus(pid)?.state ?? "X";
+  return ["T", "t", "Z", "X"].includes(state);
+}
+
 /** False: the process no longer exists. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
   try {

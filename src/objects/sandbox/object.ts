@@ -47,7 +47,8 @@ export class SandboxObject extends DurableObject<Env> {
 
   protected openRuntime(id: string, network: Network): ContainerRuntime {
     const { setTimer } = this.#actor.host;
-    return chooseRuntime(this.ctx, readConfig(this.env).engine, id, network, setTimer);
+    const { engine, instance } = readConfig(this.env);
+    return chooseRuntime(this.ctx, engine, id, network, setTimer, instance);
   }
 
   /**
@@ -82,6 +83,13 @@ export class SandboxObject extends DurableObject<Env> {
     if (this.#actor.existing === undefined) return undefined;
     this.#actor.reconciler.resume();
     return this.#actor.outbox.report();
+  }
+
+  /** Called by the agent of a host that goes within minutes. False: another incarnation, or not the agent. */
+  async hostCloses(agent: { incarnation: string; secret: string }): Promise<boolean> {
+    if (this.#actor.existing === undefined) return false;
+    this.#actor.reconciler.resume();
+    return lifecycle.saveBeforeHostCloses(this.#actor, agent);
   }
 
   /** Called by the Directory. Undefined: the sandbox never existed, or its record was deleted. */

@@ -31,6 +31,14 @@ export const agentHeaders = {
   reader: "berth-reader",
 } as const;
 
+/** The host by which an agent on the platform reaches its object; no such host exists anywhere else. */
+export const callbackHost = "berth.internal";
+
+export const callbackPaths = {
+  /** POST, with secret and incarnation → 202: the host will go within minutes; the object saves the files and ends the container. */
+  closing: "/v1/closing",
+} as const;
+
 export const agentPaths = {
   /** GET → AgentHealth. */
   health: "/v1/health",
@@ -60,6 +68,8 @@ export const agentPaths = {
   work: "/v1/work",
   /** POST AgentFence → AgentFenced. Nothing below the fence starts any more; with `drain` it also ends. */
   fence: "/v1/fence",
+  /** POST AgentFreeze → AgentFrozen: stops everything while the platform saves the files. Older agents return 404. */
+  freeze: "/v1/freeze",
   /** POST AgentRevoked → the same. Closes and refuses WebSockets that tokens of earlier generations open. */
   revoked: "/v1/revoked",
   /** PUT AgentMetadata → AgentMetadataStored. Ignores versions older than its own. */

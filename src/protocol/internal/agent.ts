@@ -20,6 +20,8 @@ export const agentBootSchema = z.strictObject({
   secret: z.string().min(32),
   /** The environment of every command, as given to `create`. */
   env: envSchema,
+  /** On the platform: the address of the host `callbackHost`, where that is intercepted. */
+  callbackUrl: z.string().optional(),
 });
 
 const execFields = z.strictObject({
@@ -105,6 +107,16 @@ export const agentRevokedSchema = z.strictObject({
   generation: z.int().min(0),
   keyId: z.string().optional(),
 });
+export const agentFreezeSchema = z.strictObject({
+  /** The agent thaws by itself after this time; 0: now. */
+  forMs: z.int().min(0).max(limits.freezeMs),
+});
+
+export const agentFrozenSchema = z.strictObject({
+  /** How many processes are stopped. */
+  stopped: z.int(),
+});
+
 
 export const agentMetadataSchema = z.strictObject({
   version: z.int().min(0),
@@ -121,6 +133,8 @@ export type AgentFenced = z.infer<typeof agentFencedSchema>;
 export type AgentRevoked = z.infer<typeof agentRevokedSchema>;
 export type AgentMetadata = z.infer<typeof agentMetadataSchema>;
 export type AgentEnvironment = z.infer<typeof agentEnvironmentSchema>;
+export type AgentFreeze = z.infer<typeof agentFreezeSchema>;
+export type AgentFrozen = z.infer<typeof agentFrozenSchema>;
 export type AgentBoot = z.infer<typeof agentBootSchema>;
 export type AgentExecCall = z.infer<typeof agentExecCallSchema>;
 export type AgentProcessCall = z.infer<typeof agentProcessCallSchema>;

@@ -9,7 +9,11 @@ import type {
   AgentFenced,
   AgentRevoked,
 } from "../../../src/protocol/internal/agent.ts";
-import { agentProtocol } from "../../../src/protocol/internal/agent-wire.ts";
+import {
+  agentHeaders,
+  agentProtocol,
+  callbackPaths,
+} from "../../../src/protocol/internal/agent-wire.ts";
 import { StoredResults } from "./command.ts";
 import { Files } from "./files.ts";
 import { Processes } from "./processes.ts";
@@ -43,6 +47,10 @@ export class FakeAgent {
   generation = 0;
   /** Sockets that scoped tokens opened, each by the function that closes it. */
   readonly tokenSockets = new Map<() => void, TerminalOpener>();
+  /** Stopped while its files are saved. */
+  isFrozen = false;
+  /** Where it reaches its object, as in its boot document. */
+  callbackUrl: string | undefined;
   /** Sends a request out of the container, where that can be done. */
   sendOut: ((request: Request) => Promise<Response>) | undefined;
   /** Ends the first process. */
@@ -133,10 +141,25 @@ export class FakeAgent {
     this.#stopAll(number === 15 ? "SIGTERM" : "SIGKILL");
   }
 
-  /** SIGTERM to the agent itself: it ends everything and exits. */
-  terminate(): void {
+  /** SIGTERM to the agent itself: it tells its object, or ends everything and exits. */
+  async terminate(): Promise<void> {
+    if (await this.#isSaved()) return;
     this.#stopAll("SIGTERM");
     this.exit();
+  }
+
+  async #isSaved(): Promise<boolean> {
+    if (this.callbackUrl === undefined || this.sendOut === undefined) return false;
+    const headers = {
+      authorization: `Bearer ${this.secret}`,
+      [agentHeaders.incarnation]: this.incarnation,
+    };
+    const request = new Request(`${this.callbackUrl}${callbackPaths.closing}`, {
+      method: "POST",
+      headers,
+    });
+    const response = await this.sendOut(request).catch(() => undefined);
+    return response?.status === 202;
   }
 
   /** The agent dies: running work is cut off without a response. */

@@ -4,6 +4,7 @@ import type {
   AgentEnvironment,
   AgentExecCall,
   AgentFence,
+  AgentFreeze,
   AgentMetadata,
   AgentRevoked,
 } from "../../../src/protocol/internal/agent.ts";
@@ -56,6 +57,9 @@ async function route(
   switch (call.url.pathname.split("/").slice(0, 3).join("/")) {
     case agentPaths.health:
       return call.json(health(agent));
+    case agentPaths.freeze:
+      agent.isFrozen = (await call.body<AgentFreeze>()).forMs > 0;
+      return call.json({ stopped: 0 });
     case agentPaths.fence:
       return call.json(await agent.raiseFence(await call.body<AgentFence>()));
     case agentPaths.metadata: {

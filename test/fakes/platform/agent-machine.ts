@@ -21,6 +21,7 @@ export function agentMachine(container: FakeContainer): PlatformMachine<FakeTree
       const boot = JSON.parse(env.BERTH_BOOT ?? "{}");
       const agent = new FakeAgent({ env: {}, ...boot, tree });
       agent.protocol = container.protocol;
+      agent.callbackUrl = boot.callbackUrl;
       agent.sendOut = sendOut;
       agent.exit = () => exit(0);
       container.agent = agent;
@@ -30,7 +31,7 @@ export function agentMachine(container: FakeContainer): PlatformMachine<FakeTree
       return {
         fetch: (request) =>
           isCurrent() ? receive(container, request) : Promise.reject(new TypeError("refused")),
-        terminate: () => agent.terminate(),
+        terminate: () => void agent.terminate(),
         end: () => {
           if (isCurrent())
             container.exitWith({ exitCode: null, signal: "SIGKILL", reason: "unknown" });

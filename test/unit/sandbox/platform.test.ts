@@ -95,6 +95,62 @@ describe("a sandbox on the platform", () => {
     expect(stdout.trim()).toBe(value);
   });
 
+  it("[CF7] saves files while nothing is written, and writers continue afterwards", async () => {
+    const { sandbox, machine, start, berth, id } = await sandboxOf();
+    await start();
+    const container = berth.container(id);
+    let count = 0;
+    const writer = setInterval(() => {
+      if (container.agent?.isFrozen !== false) return;
+      count += 1;
+      for (const name of ["a", "z"]) {
+        container.tree.write(`/workspace/${name}`, new TextEncoder().encode(`${count}`), undefined);
+      }
+    }, 100);
+    const textOf = async (name: string) => {
+      const { body } = await settle(sandbox.readFile(name));
+      return settle(new Response(body).text());
+    };
+    await vi.advanceTimersByTimeAsync(1_000);
+    const { id: checkpoint } = await settle(sandbox.makeCheckpoint());
+    const saved = count;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(count).toBeGreaterThan(saved);
+    clearInterval(writer);
+    await settle(sandbox.restore(checkpoint));
+    expect(machine.starts).toBe(2);
+    expect([await textOf("a"), await textOf("z")]).toEqual([`${saved}`, `${saved}`]);
+  });
+
+  it("[CF8] saves its files when the host is about to go, and starts with them elsewhere", async () => {
+    const { sandbox, machine, start } = await sandboxOf();
+    await start();
+    await settle(sandbox.writeFile("a.txt", new TextEncoder().encode("one")));
+    machine.retireHost();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await settle(sandbox.get())).toMatchObject({ state: "paused", reason: "host_closing" });
+    expect(machine.ends).toEqual(["destroyed"]);
+    expect((await start()).files).toBe("snapshot");
+    expect((await settle(sandbox.stat("a.txt"))).size).toBe(3);
+  });
+
+  it("[CF8] takes the notice of nobody but its agent", async () => {
+    const { sandbox, start, berth, id } = await sandboxOf();
+    const { incarnation = "" } = await start();
+    const secret = "x".repeat(40);
+    expect(await berth.object(id).hostCloses({ incarnation, secret })).toBe(false);
+    expect((await settle(sandbox.get())).state).toBe("running");
+  });
+
+  it("[CF14] says until when the platform keeps the files of a destroyed sandbox", async () => {
+    const { sandbox, start } = await sandboxOf();
+    await start();
+    await settle(sandbox.makeCheckpoint());
+    const { notes = [] } = await settle(sandbox.destroy());
+    expect(notes).toHaveLength(1);
+    expect(notes[0]).toContain("the platform keeps them until 2030-01-31");
+  });
+
   it("[CF5] waits for a first start that takes a minute and a half", async () => {
     const { sandbox, machine } = await sandboxOf();
     machine.bootMs = 90_000;

@@ -19,6 +19,7 @@ import {
   updateRow,
   viewRow,
 } from "./checkpoint-rows.ts";
+import { snapshotFrozen } from "./frozen-snapshot.ts";
 import { currentView } from "./lifecycle.ts";
 
 export function list(actor: SandboxActor): Checkpoints {
@@ -102,7 +103,7 @@ export async function saveTree(
   insertRow(host, row);
   await host.flush();
   try {
-    const { handle, bytes } = await actor.freeze.freezeDuring(saveWithinLimit(actor, row.handle));
+    const { handle, bytes } = await actor.freeze.freezeDuring(saveWithinLimit(actor, row));
     // A destroy in the meantime removes it too.
     actor.refuseIfDestroyed();
     const now = actor.now();
@@ -131,9 +132,10 @@ export async function saveTree(
 }
 
 /** A snapshot without a result would keep every call out for ever; the engine ends it before this limit. */
-function saveWithinLimit({ host, container }: SandboxActor, handle: string): Promise<SavedTree> {
+function saveWithinLimit(actor: SandboxActor, row: CheckpointRow): Promise<SavedTree> {
   const waitMs = limits.snapshotTimeoutMs + limits.waitMaxMs;
-  return withTimeout(host, container.snapshot(handle), waitMs, () => {
+  const saving = snapshotFrozen(actor, row.handle, row.used_by === "pause");
+  return withTimeout(actor.host, saving, waitMs, () => {
     const message = "Saving the files took too long and was stopped.";
     return new BerthError("unavailable", message, { hint: "Try again in a moment." });
   });

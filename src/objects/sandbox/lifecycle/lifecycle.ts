@@ -18,6 +18,7 @@ import {
 import type { SandboxActor } from "../actor.ts";
 import { beginExclusive, type GatedCaller, newStart } from "../lease/gated-admission.ts";
 import { createMetadata } from "../metadata.ts";
+import { listRows } from "./checkpoint-rows.ts";
 
 /** The caller's authority to end a sandbox: the token of its lease, or force. */
 export type LeaseClaim = { token?: string | undefined; force?: { by: string } | undefined };
@@ -137,16 +138,40 @@ export async function pause(
   return currentView(actor);
 }
 
+/** The files are saved and the container ends; the next call starts it elsewhere. What runs in it ends with its host. */
+export function saveBeforeHostCloses(
+  actor: SandboxActor,
+  { incarnation, secret }: { incarnation: string; secret: string },
+): boolean {
+  const { runningAgent, container } = actor;
+  if (runningAgent?.incarnation !== incarnation || runningAgent.secret !== secret) return false;
+  if (!container.savesFiles || container.keepsFiles) return false;
+  actor.stepSandbox({ type: "pause", reason: "host_closing", save: true });
+  return true;
+}
+
 export async function destroy(
   actor: SandboxActor,
   caller: GatedCaller,
   force: { by: string } | undefined,
 ): Promise<Sandbox> {
   await actor.link.ensureGreeted();
+  const notes = notesOnSavedTrees(actor);
   const refused = endUnlessHeld(actor, "requested", { token: caller.token, force });
   if (refused !== undefined) throw refused;
   await actor.waitUntil(({ state }) => state.name === "destroyed", limits.waitMaxMs);
-  return currentView(actor);
+  return { ...currentView(actor), ...(notes.length > 0 ? { notes } : {}) };
+}
+
+/** The platform has no call that deletes a saved tree: it ends by itself, and the caller has to know when. */
+function notesOnSavedTrees(actor: SandboxActor): string[] {
+  if (actor.container.keepsFiles) return [];
+  const ends = listRows(actor.host).map(({ expires_at: expiresAt }) => expiresAt ?? 0);
+  if (ends.length === 0) return [];
+  const until = new Date(Math.max(...ends)).toISOString();
+  return [
+    `${ends.length} saved trees cannot be deleted earlier: the platform keeps them until ${until}.`,
+  ];
 }
 
 /** Ends this sandbox in favour of its successor. If it throws, this sandbox is unchanged. */
