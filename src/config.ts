@@ -15,6 +15,8 @@ export type Env = {
   BERTH_ORIGINS?: string;
   BERTH_SIZES?: string;
   BERTH_QUOTAS?: string;
+  BERTH_INSTANCE?: string;
+  BERTH_PORTS_DOMAIN?: string;
   BERTH_ENGINE_URL?: string;
   BERTH_ENGINE_SECRET?: string;
   BERTH_SERVER_RUN?: string;
@@ -33,6 +35,10 @@ export type Config = {
   sizes: ReadonlyMap<string, Size>;
   /** By tenant; see quotaOf. */
   quotas: ReadonlyMap<string, Quota>;
+  /** What the platform starts for a sandbox without a size; undefined: its smallest. */
+  instance: Size["instance"];
+  /** The domain below which ports have hosts of their own; empty: there is none; undefined: Berth's own host. */
+  portsDomain: string | undefined;
   /** Runs the containers of objects that have none attached by the platform. */
   engine: { url: string; secret: string } | undefined;
   /** On one machine: which run of the server this is, and since when. All containers end with it. */
@@ -53,6 +59,8 @@ export function readConfig(env: Env): Config {
     origins: readOrigins(env.BERTH_ORIGINS),
     sizes: readSizes(env.BERTH_SIZES),
     quotas: readQuotas(env.BERTH_QUOTAS),
+    instance: readInstance(env.BERTH_INSTANCE),
+    portsDomain: readPortsDomain(env.BERTH_PORTS_DOMAIN),
     engine: readEngine(env),
     serverRun: readServerRun(env.BERTH_SERVER_RUN),
   });
@@ -113,6 +121,30 @@ function readQuotas(text: string | undefined): ReadonlyMap<string, Quota> {
     throw configError(`BERTH_QUOTAS must be a list of tenant:sandboxes=50: ${why}`);
   }
 }
+
+function readInstance(text: string | undefined): Size["instance"] {
+  if (text === undefined || text === "") return undefined;
+  try {
+    return parseSizes(`default:instance=${text}`).get("default")?.instance;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw configError(`BERTH_INSTANCE must be an instance type such as standard-1: ${why}`);
+  }
+}
+
+function readPortsDomain(text: string | undefined): string | undefined {
+  if (text === undefined || text === "" || /^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(text)) return text;
+  throw configError("BERTH_PORTS_DOMAIN must be a domain such as ports.example.org");
+}
+
+/** Whether the secrets are set without which no call can be served. */
+export function isConfigured({ BERTH_SECRET }: Env): boolean {
+  return BERTH_SECRET !== undefined && BERTH_SECRET !== "";
+}
+
+/** What the operator has to do then. */
+export const unconfigured =
+  "BERTH_SECRET and BERTH_API_KEYS are not set. `npm run deploy` makes and stores both; by hand: `npx wrangler secret put BERTH_SECRET` (32 random characters or more) and `npx wrangler secret put BERTH_API_KEYS` (tenant:<sha256 of its key in hex>).";
 
 function readEngine(env: Env): Config["engine"] {
   if (env.BERTH_ENGINE_URL === undefined || env.BERTH_ENGINE_URL === "") return undefined;

@@ -52,8 +52,10 @@ function npmInstall() {
   const npm = process.env.npm_execpath?.endsWith("npm-cli.js")
     ? [process.execPath, process.env.npm_execpath]
     : ["npm"];
-  // setpriv ends npm together with the launcher.
-  const result = spawnSync("setpriv", ["--pdeathsig", "TERM", "--", ...npm, ...args], {
+  // On Linux setpriv ends npm together with the launcher.
+  const guard = process.platform === "linux" ? ["setpriv", "--pdeathsig", "TERM", "--"] : [];
+  const [program = "npm", ...programArgs] = [...guard, ...npm, ...args];
+  const result = spawnSync(program, programArgs, {
     cwd: root,
     stdio: ["ignore", "pipe", "pipe"],
     encoding: "utf8",

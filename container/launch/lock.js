@@ -3,13 +3,24 @@
  * kernel releases the lock when the holder ends, so a lock is never stale.
  */
 import { spawnSync } from "node:child_process";
-import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import { paths } from "./paths.js";
 import { UserError } from "./program.js";
 
 /** An install on a slow connection takes minutes. */
 const checkoutLockWaitMs = 10 * 60_000;
+const pollMs = 100;
 
 /**
  * Takes the lock, waiting for at most `waitMs`.
@@ -18,6 +29,47 @@ const checkoutLockWaitMs = 10 * 60_000;
  * @returns {{ release: () => void } | { heldBy: string }}
  */
 export function takeLock(path, { waitMs }) {
+  return process.platform === "linux" ? lockByKernel(path, waitMs) : lockByName(path, waitMs);
+}
+
+/**
+ * Elsewhere `flock` is missing, and only builds and deployments run: a file that names a living process is the lock.
+ * @param {string} path
+ * @param {number} waitMs
+ * @returns {{ release: () => void } | { heldBy: string }}
+ */
+export function lockByName(path, waitMs) {
+  const name = `${path}.pid`;
+  const deadline = Date.now() + waitMs;
+  for (;;) {
+    try {
+      writeFileSync(name, `${process.pid}\n`, { flag: "wx", mode: 0o600 });
+      return { release: () => rmSync(name, { force: true }) };
+    } catch (error) {
+      if (/** @type {NodeJS.ErrnoException} */ (error).code !== "EEXIST") throw error;
+    }
+    const holder = existsSync(name) ? readFileSync(name, "utf8").trim() : "";
+    if (holder !== "" && !isRunning(Number(holder))) rmSync(name, { force: true });
+    else if (Date.now() >= deadline) return { heldBy: holder || "unknown" };
+    else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pollMs);
+  }
+}
+
+/** @param {number} pid */
+function isRunning(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return /** @type {NodeJS.ErrnoException} */ (error).code === "EPERM";
+  }
+}
+
+/**
+ * @param {string} path
+ * @param {number} waitMs
+ * @returns {{ release: () => void } | { heldBy: string }}
+ */
+function lockByKernel(path, waitMs) {
   const fd = openSync(path, "a+", 0o600);
   // Node has no flock(2). The lock belongs to the open file, which the program `flock` shares with this process.
   const wait = ["--timeout", String(waitMs / 1000)];

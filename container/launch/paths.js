@@ -10,6 +10,8 @@ export const paths = {
   root,
   dist: join(root, "dist"),
   agent: join(root, "dist/berth-agent"),
+  /** The agent for the platform's machines, which are x86-64 whatever this one is. */
+  imageAgent: join(root, "dist/image/berth-agent"),
   worker: join(root, "dist/worker/index.js"),
   package: join(root, "dist/package"),
   engine: join(root, "container/engine/main.ts"),

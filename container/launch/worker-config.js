@@ -15,6 +15,7 @@ const environmentBindings = [
   "BERTH_ORIGINS",
   "BERTH_SIZES",
   "BERTH_QUOTAS",
+  "BERTH_PORTS_DOMAIN",
   "BERTH_ENGINE_URL",
   "BERTH_ENGINE_SECRET",
   "BERTH_SERVER_RUN",

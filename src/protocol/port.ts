@@ -26,7 +26,11 @@ const portFields = {
 
 export const portSchema = component("Port", {
   ...portFields,
-  url: z.string().describe("An address with a host of its own. Everyone who knows it can use it."),
+  url: z
+    .string()
+    .describe(
+      "An address with a host of its own, or where the installation has no such hosts the same as `pathUrl`. Everyone who knows it can use it.",
+    ),
   pathUrl: z
     .string()
     .describe("The same as a path below Berth's own address, if wildcard hosts are not available."),

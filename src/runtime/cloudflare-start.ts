@@ -75,7 +75,7 @@ async function joinRunning(
   await setTimeoutOf(attached);
   requireCurrent();
   if (label !== undefined) return waitUntilReady(deps, options, requireCurrent);
-  const joined = await probeAgent(attached, options.secret);
+  const joined = await probeAgent(attached, options.secret, deps.startTimer);
   requireCurrent();
   if (joined?.incarnation.startsWith(`${options.startId}.`) !== true) return undefined;
   await handOverEnvironment(deps, joined, options);

@@ -75,17 +75,17 @@ describe("the network of a real container", () => {
       const refused = await Promise.all(
         ["bad.test", "evil.example"].map(async (host) => (await server.exec(id, get(host))).body),
       );
-      for (const { stdout } of refused) expect(stdout).toMatch(/^(HTTP\/1.1 520 .*\r\n)?$/);
-      expect(refused.some(({ stdout }) => String(stdout).includes("520"))).toBe(true);
+      for (const { stdout } of refused) expect(stdout).toMatch(/^(HTTP\/1.1 403 .*\r\n)?$/);
+      expect(refused.some(({ stdout }) => String(stdout).includes("403"))).toBe(true);
       if (!facts.isOwn) return;
       requests.length = 0;
       expect(await outputOf(id, get("good.test"))).toBe("HTTP/1.1 200 OK\r\n");
       expect(requests).toEqual(["good.test/x"]);
-      expect(await outputOf(id, curl("https://bad.test/"))).toBe("520");
-      expect(await outputOf(id, curl("https://evil.example/"))).toBe("520");
+      expect(await outputOf(id, curl("https://bad.test/"))).toBe("403");
+      expect(await outputOf(id, curl("https://evil.example/"))).toBe("403");
       // No server listens here; an allowed host differs only in not being refused.
       const { body } = await server.exec(id, curl("https://good.test/"));
-      expect(body.stdout).not.toBe("520");
+      expect(body.stdout).not.toBe("403");
       expect(requests).toEqual(["good.test/x"]);
     };
     await expectEnforced();

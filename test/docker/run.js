@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build } from "../../container/launch/build.js";
+import { build, buildImageAgent } from "../../container/launch/build.js";
 import { install } from "../../container/launch/install.js";
 import { root, tools } from "../../container/launch/paths.js";
 import { printStatus, runProgram } from "../../container/launch/program.js";
@@ -23,6 +23,7 @@ await runProgram(async () => {
   if (mode === inside && folder !== undefined) return await withOwnDaemon(folder, rest);
   await install();
   await build();
+  await buildImageAgent();
   const temporary = mkdtempSync(join(tmpdir(), "berth-docker-"));
   try {
     return await withAnyDaemon(temporary, process.argv.slice(2));

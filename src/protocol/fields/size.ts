@@ -15,6 +15,14 @@ const instances = [
   "standard-4",
 ] as const;
 
+/** What the platform documents for instances of one's own. */
+const custom = {
+  vcpuMax: 4,
+  memoryMibPerVcpu: 3072,
+  memoryMibMax: 12_288,
+  diskMbMax: 20_000,
+} as const;
+
 const sizeSettingsSchema = z
   .strictObject({
     instance: z
@@ -85,5 +93,13 @@ function parseInstance(text: string): NonNullable<Size["instance"]> {
   const instance = instances.find((name) => name === text);
   if (instance !== undefined) return instance;
   const [vcpu = 0, memoryMib = 0, diskMb = 0] = text.split("/").map(Number);
+  const { vcpuMax, memoryMibMax, memoryMibPerVcpu, diskMbMax } = custom;
+  if (vcpu < 1 || vcpu > vcpuMax) throw new Error(`instance ${text}: vcpu must be 1 to ${vcpuMax}`);
+  if (memoryMib < memoryMibPerVcpu * vcpu || memoryMib > memoryMibMax) {
+    const least = memoryMibPerVcpu * vcpu;
+    throw new Error(`instance ${text}: memory must be ${least} to ${memoryMibMax} MiB`);
+  }
+  if (diskMb < 1 || diskMb > diskMbMax)
+    throw new Error(`instance ${text}: disk must be 1 to ${diskMbMax} MB`);
   return { vcpu, memoryMib, diskMb };
 }

@@ -117,7 +117,6 @@ export const agentFrozenSchema = z.strictObject({
   stopped: z.int(),
 });
 
-
 export const agentMetadataSchema = z.strictObject({
   version: z.int().min(0),
   metadata: z.record(z.string(), z.string()),

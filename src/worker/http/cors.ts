@@ -4,7 +4,7 @@
  */
 import type { MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
-import { readConfig } from "../../config.ts";
+import { isConfigured, readConfig } from "../../config.ts";
 import { idempotencyHeader } from "../../protocol/fields/id.ts";
 import { transferHeaders } from "../../protocol/internal/transfer-call.ts";
 import { leaseHeader, waitHeader } from "../../protocol/lease.ts";
@@ -35,6 +35,8 @@ const allowed = cors({
 
 /** Runs before authentication, because a preflight has no key. */
 export const allowOrigins: MiddlewareHandler<ApiEnv> = async (c, next) => {
+  // The front page and /health say what is missing.
+  if (!isConfigured(c.env)) return next();
   const { origins } = readConfig(c.env);
   const isSocket = c.req.header("upgrade") !== undefined;
   if (origins.size === 0 || isSocket) return next();

@@ -1,9 +1,10 @@
 /** The page at `/`: what this is, and where to read on. */
 import type { Context } from "hono";
+import { isConfigured, unconfigured } from "../../config.ts";
 import type { ApiEnv } from "./context.ts";
 import { version } from "./version.ts";
 
-const html = `<!doctype html>
+const html = (note: string) => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -15,7 +16,7 @@ const html = `<!doctype html>
 </style>
 <h1>Berth <small>${version}</small></h1>
 <p>Sandboxes for agents, CI jobs and people: isolated Linux workspaces.</p>
-<ul>
+${note}<ul>
   <li><a href="/openapi.json">openapi.json</a>: every route with its fields and errors</li>
   <li><a href="/health">health</a>: whether Berth works, and how it isolates sandboxes</li>
 </ul>
@@ -25,7 +26,15 @@ curl -X POST -H "Authorization: Bearer $KEY" -H "Content-Type: application/json"
 </html>
 `;
 
+function asHtml(text: string): string {
+  const escaped = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+  return escaped.replace(/`([^`]*)`/g, "<code>$1</code>");
+}
+
 export function page(c: Context<ApiEnv>): Response {
   c.header("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'");
-  return c.html(html) as Response;
+  const note = isConfigured(c.env)
+    ? ""
+    : `<p><strong>Not ready yet.</strong> ${asHtml(unconfigured)}</p>\n`;
+  return c.html(html(note)) as Response;
 }

@@ -2,7 +2,7 @@
  * Forwards HTTP and WebSockets to servers in sandboxes, and finds the addresses that lead there. Bodies pass untouched;
  * the object checks the token. See headers.ts for the headers.
  */
-import type { Env } from "../../config.ts";
+import { type Env, readConfig } from "../../config.ts";
 import {
   type Port,
   type PortAddress,
@@ -61,14 +61,25 @@ export function portRequestOf({ url }: Request): PortRequest | undefined {
   return { ...byPath, target: `${rest === "" ? "/" : rest}${search}`, prefix };
 }
 
-/** The addresses of a port below the address at which Berth was reached. */
-function urlsOf(berthUrl: string, address: PortAddress): { url: string; pathUrl: string } {
+/**
+ * The addresses of a port below the address at which Berth was reached, or below the domain that is set aside for them. On
+ * workers.dev no host has names below it: there both are the path.
+ */
+function urlsOf(
+  berthUrl: string,
+  address: PortAddress,
+  domain: string | undefined,
+): { url: string; pathUrl: string } {
   const { protocol, hostname, port, origin } = new URL(berthUrl);
   // An address of numbers has no names below it; every machine answers to names below `localhost`.
   const isName = /[a-z]/i.test(hostname) && !hostname.includes(":");
   const base = `${isName ? hostname : "localhost"}${port === "" ? "" : `:${port}`}`;
   const label = portLabel(address);
-  return { url: `${protocol}//${label}.${base}/`, pathUrl: `${origin}${pathPrefix}${label}/` };
+  const pathUrl = `${origin}${pathPrefix}${label}/`;
+  if (domain === "" || (domain === undefined && hostname.endsWith(".workers.dev"))) {
+    return { url: pathUrl, pathUrl };
+  }
+  return { url: `${protocol}//${label}.${domain ?? base}/`, pathUrl };
 }
 
 /** The response for a port that was just opened. */
@@ -77,8 +88,9 @@ export function portOf(
   sandbox: string,
   { port, wake }: PortCall,
   { token, createdAt }: { token: string; createdAt: string },
+  domain: string | undefined,
 ): Port {
-  return { port, wake, createdAt, token, ...urlsOf(berthUrl, { port, sandbox, token }) };
+  return { port, wake, createdAt, token, ...urlsOf(berthUrl, { port, sandbox, token }, domain) };
 }
 
 export async function forwardPortRequest(
@@ -116,5 +128,6 @@ export const open: Handler = async (c) => {
   const callVerb = sandboxCalls(c);
   const call = await readBody(c.req.raw, portCallSchema);
   const opened = unwrap(await callVerb("openPort", { call }));
-  return c.json(portOf(c.req.url, c.req.param("id"), call, opened), 201);
+  const { portsDomain } = readConfig(c.env);
+  return c.json(portOf(c.req.url, c.req.param("id"), call, opened, portsDomain), 201);
 };

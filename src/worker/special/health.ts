@@ -1,12 +1,16 @@
 /** `GET /health`: whether Berth works and how it isolates sandboxes. Touches no object. */
 import type { Context } from "hono";
-import { readConfig } from "../../config.ts";
+import { isConfigured, readConfig, unconfigured } from "../../config.ts";
 import type { Health } from "../../protocol/health.ts";
 import { engineHealth } from "../../runtime/engine.ts";
 import type { ApiEnv } from "../http/context.ts";
 import { version } from "../http/version.ts";
 
 export async function health(c: Context<ApiEnv>): Promise<Response> {
+  if (!isConfigured(c.env)) {
+    const missing = [unconfigured];
+    return c.json({ status: "degraded", version, engine: "platform", missing } satisfies Health);
+  }
   const { engine } = readConfig(c.env);
   if (engine === undefined) {
     return c.json({ status: "ok", version, engine: "platform", missing: [] } satisfies Health);

@@ -1,7 +1,7 @@
 /** The RPC methods of a sandbox that rows cannot describe. rpc.ts derives the others and adds them. */
 import { RpcTarget } from "cloudflare:workers";
 import type { z } from "zod";
-import type { Env } from "../../config.ts";
+import { type Env, readConfig } from "../../config.ts";
 import type { CallableVerb } from "../../objects/sandbox/dispatch/verb-call.ts";
 import type {
   Content,
@@ -120,10 +120,11 @@ export class SpecialTarget extends RpcTarget implements SpecialMethods {
   }
 
   async openPort(port: PortInput) {
-    const { id, url } = this.binding;
+    const { env, id, url } = this.binding;
     const callVerb = this.#callsFor("openPort");
     const call = validate(portCallSchema, port);
-    return portOf(url, id, call, unwrap(await callVerb("openPort", { call })));
+    const opened = unwrap(await callVerb("openPort", { call }));
+    return portOf(url, id, call, opened, readConfig(env).portsDomain);
   }
 
   async processLogs(

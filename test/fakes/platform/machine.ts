@@ -94,7 +94,8 @@ export class PlatformMachine<Tree> {
 
   /** The instance became inactive: the machine ends after its timeout, or soon if it set none. [life] */
   sleep(): void {
-    const timeoutMs = this.#attached?.inactivityTimeoutMs ?? this.graceMs;
+    if (this.#attached === undefined) return;
+    const timeoutMs = this.#attached.inactivityTimeoutMs ?? this.graceMs;
     this.#attached = undefined;
     this.#cancelStop();
     const { run } = this;

@@ -24,6 +24,7 @@ it("[O17] wrangler deploy accepts the configuration and bundles every class that
   const names = [
     ...readWranglerToml().objects.map(({ className }) => className),
     "BerthApi",
+    "AgentCallback",
     "ContainerProxy",
   ];
   for (const name of names) expect(exported).toMatch(new RegExp(`\\b${name}\\b`));

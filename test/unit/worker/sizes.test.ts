@@ -93,12 +93,15 @@ describe("sizes", () => {
     ["A:processes=64", /A:processes=64: must begin with a name/],
     ["a:processes=64 a:processes=65", /a:processes=65: must begin with a name of its own/],
     ["a:", /a: /],
+    ["a:instance=5/12288/100", /vcpu must be 1 to 4/],
+    ["a:instance=2/4096/100", /memory must be 6144 to 12288 MiB/],
+    ["a:instance=1/4096/30000", /disk must be 1 to 20000 MB/],
     ["a:instance=huge", /a: instance must be one of the platform's/],
     ["a:memoryMib=1", /a: memoryMib .*64/],
     ["a:memoryMib=64.5", /a: memoryMib /],
     ["a:processes=1e9", /a: processes .*100000/],
     ["a:cpus=2", /a: .*cpus/],
-  ])("[S23] %s is refused with a message that names the entry", (text, words) => {
+  ])("[S23] [CF13] %s is refused with a message that names the entry", (text, words) => {
     expect(() => parseSizes(text)).toThrow(words);
     const env = { BERTH_SECRET: "x".repeat(40), BERTH_SIZES: text } as unknown as Env;
     expect(() => readConfig(env)).toThrow(/^BERTH_SIZES must be a list of /);
