@@ -21,7 +21,9 @@ export function eventContract(world: World): void {
       expect(events.map(({ seq }) => seq)).toEqual(events.map((_event, index) => index + 1));
       const times = events.map((event) => Date.parse(event.at));
       expect(times).toEqual([...times].sort((a, b) => a - b));
-      const words = events.map(({ event }) => {
+      // Where files end with their container, a pause saves them.
+      const notSaved = events.filter(({ event }) => event.type !== "checkpoint");
+      const words = notSaved.map(({ event }) => {
         if (event.type === "state") return event.state;
         return event.type === "lease" ? event.what : event.type;
       });

@@ -41,6 +41,7 @@ export class PlatformContainer<Tree> {
     const { newTree, copyTree } = this.#machine.options;
     const saved = this.#machine.snapshots.get(options.containerSnapshot?.id ?? "");
     this.lastStart = options;
+    this.#machine.labels = options.labels ?? {};
     const tree = saved === undefined ? newTree() : copyTree(saved);
     this.#machine.start(options.env ?? {}, options.enableInternet ?? false, tree);
     const { run } = this.#machine;
@@ -90,6 +91,11 @@ export class PlatformContainer<Tree> {
 
   async interceptAllOutboundHttp(to: { fetch: Fetch }): Promise<void> {
     this.#intercept("*", to);
+  }
+
+  async inspect(): Promise<{ labels: Record<string, string>; image: string } | null> {
+    if (!this.running) return null;
+    return { labels: this.#machine.labels, image: "image" };
   }
 
   async snapshotContainer(_options?: { name?: string }): Promise<{ id: string; size: number }> {

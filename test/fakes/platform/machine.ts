@@ -72,6 +72,8 @@ export class PlatformMachine<Tree> {
   refusal: string | undefined;
   run: Run<Tree> | undefined;
   readonly snapshots = new Map<string, Tree>();
+  /** Those of the running container. */
+  labels: Record<string, string> = {};
   starts = 0;
   /** Why machines ended, in order. */
   readonly ends: string[] = [];
