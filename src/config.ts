@@ -12,6 +12,9 @@ export type Env = {
   BERTH_API_KEYS?: string;
   BERTH_ADMIN_KEYS?: string;
   BERTH_SECRET?: string;
+  BERTH_METRICS_KEYS?: string;
+  BERTH_PUBLIC_URL?: string;
+  BERTH_ACCESS_LOG?: string;
   BERTH_ORIGINS?: string;
   BERTH_SIZES?: string;
   BERTH_QUOTAS?: string;
@@ -27,6 +30,11 @@ export type Config = {
   tenants: ReadonlyMap<string, string>;
   /** SHA-256 of the keys of administrators, in hex. */
   administrators: ReadonlySet<string>;
+  /** SHA-256 of the keys that may read `/metrics`, in hex. */
+  metricsKeys: ReadonlySet<string>;
+  /** The origin at which callers reach Berth, where a proxy hides it. */
+  publicUrl: string | undefined;
+  accessLog: AccessLog;
   /** Signs tokens, and the MAC in sandbox ids. */
   secret: string;
   /** Pages of these origins may call from a browser and open WebSockets, in addition to the API's own origin. */
@@ -45,6 +53,10 @@ export type Config = {
   serverRun: { id: string; startedAt: number } | undefined;
 };
 
+/** `calls`: a line for each call. `commands`: with the text of commands, which may hold secrets. */
+const accessLogs = ["off", "calls", "commands"] as const;
+type AccessLog = (typeof accessLogs)[number];
+
 const secretCharsMin = 32;
 const parsed = new WeakMap<object, Config>();
 
@@ -55,6 +67,9 @@ export function readConfig(env: Env): Config {
   const config = Object.freeze({
     tenants: readKeys(env.BERTH_API_KEYS),
     administrators: readDigests(env.BERTH_ADMIN_KEYS, "BERTH_ADMIN_KEYS"),
+    metricsKeys: readDigests(env.BERTH_METRICS_KEYS, "BERTH_METRICS_KEYS"),
+    publicUrl: readPublicUrl(env.BERTH_PUBLIC_URL),
+    accessLog: readAccessLog(env.BERTH_ACCESS_LOG),
     secret: readSecret(env.BERTH_SECRET),
     origins: readOrigins(env.BERTH_ORIGINS),
     sizes: readSizes(env.BERTH_SIZES),
@@ -85,6 +100,21 @@ function readDigests(text: string | undefined, variable: string): ReadonlySet<st
   const digests = (text ?? "").split(/[\s,]+/).filter((part) => part !== "");
   if (digests.every((digest) => /^[0-9a-f]{64}$/.test(digest))) return new Set(digests);
   throw configError(`${variable} must be a list of the SHA-256 of keys in hex`);
+}
+
+function readPublicUrl(text: string | undefined): string | undefined {
+  if (text === undefined || text === "") return undefined;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (/^https?:$/.test(url?.protocol ?? "") && url?.href === `${url?.origin}/`) return url.origin;
+  throw configError(
+    "BERTH_PUBLIC_URL must be an address without a path such as https://berth.example.org",
+  );
+}
+
+function readAccessLog(text: string | undefined): AccessLog {
+  const chosen = accessLogs.find((name) => name === (text || "off"));
+  if (chosen !== undefined) return chosen;
+  throw configError(`BERTH_ACCESS_LOG must be one of ${accessLogs.join(", ")}`);
 }
 
 function readSecret(text: string | undefined): string {

@@ -15,11 +15,13 @@ const closeTimeoutMs = 20_000;
 async function main(): Promise<void> {
   const engine = await makeEngine(readSettings(process.env));
   const containers = new Containers(engine);
+  containers.disk.begin();
   const server = serve(engine, containers);
   process.stdout.write(`${JSON.stringify({ port: server.port })}\n`);
   await waitForShutdown();
   // Agents that are left after that end when this process closes their pipe.
   setTimeout(() => process.exit(1), closeTimeoutMs);
+  containers.disk.end();
   await containers.close();
   await server.stop(true);
   await closeEngine(engine);

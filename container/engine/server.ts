@@ -21,6 +21,7 @@ import { limits } from "../../src/protocol/limits.ts";
 import type { Engine } from "./engine.ts";
 import { log } from "./log.ts";
 import type { Containers } from "./sandbox/containers.ts";
+import { serverProcesses } from "./server-processes.ts";
 import { compareSnapshots } from "./snapshots/changes.ts";
 import { removeSnapshot } from "./snapshots/snapshots.ts";
 
@@ -65,6 +66,8 @@ export function serve(engine: Engine, containers: Containers) {
           containersMax: engine.settings.containersMax,
           isolation: engine.machine.isolation,
           missing: engine.machine.missing,
+          disk: containers.disk.read(),
+          processes: serverProcesses(engine.settings.processRecord),
         } satisfies EngineHealth),
       ),
       [enginePaths.start(":id")]: route("POST", async (request, pathId) => {

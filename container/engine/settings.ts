@@ -19,6 +19,8 @@ const variables = z.object({
     .default(`${import.meta.dir.replace(/\/container\/engine$/, "")}/dist/berth-agent`),
   BERTH_ENGINE_CONTAINERS_MAX: integer.min(1).max(10_000).optional(),
   BERTH_ENGINE_MEMORY_MAX: integer.min(limits.jailMemoryBytesMin).default(2048 * MiB),
+  BERTH_ENGINE_DISK_FREE_MIN: integer.min(0).optional(),
+  BERTH_ENGINE_PROCESS_RECORD: z.string().optional(),
   BERTH_ENGINE_PROCESSES_MAX: integer
     .min(limits.jailProcessesMin)
     .max(limits.jailProcessesMax)
@@ -52,6 +54,8 @@ export function readSettings(env: Record<string, string | undefined>) {
     agent: data.BERTH_ENGINE_AGENT,
     containersMax: containersMax(data.BERTH_ENGINE_CONTAINERS_MAX),
     memoryBytesMax: data.BERTH_ENGINE_MEMORY_MAX,
+    diskFreeBytesMin: data.BERTH_ENGINE_DISK_FREE_MIN,
+    processRecord: data.BERTH_ENGINE_PROCESS_RECORD,
     processesMax: data.BERTH_ENGINE_PROCESSES_MAX,
     network: data.BERTH_ENGINE_NETWORK,
     subnet: data.BERTH_ENGINE_SUBNET,

@@ -66,7 +66,7 @@ function takeFolderLock(data) {
 }
 
 /**
- * Loads the API key of the first tenant, the administrator's key and the secret that signs ids. They are generated once per
+ * Loads the API key of the first tenant, the keys of the administrator and of metrics, and the secret that signs ids. They are generated once per
  * folder.
  * @param {string} data
  */
@@ -80,10 +80,15 @@ export function loadSecrets(data) {
     join(data, "admin-key"),
     () => `berth_admin_${randomBytes(32).toString("base64url")}`,
   );
+  const metricsKey = readOrCreate(
+    join(data, "metrics-key"),
+    () => `berth_metrics_${randomBytes(32).toString("base64url")}`,
+  );
   return {
     key: key.value,
     secret: secret.value,
     adminKey: adminKey.value,
+    metricsKey: metricsKey.value,
     firstRun: key.isNew,
   };
 }

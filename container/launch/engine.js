@@ -64,7 +64,11 @@ export class Engine {
       BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0",
       BERTH_ENGINE_SECRET: this.secret,
       BERTH_ENGINE_DATA: join(this.data, "engine"),
+      BERTH_ENGINE_PROCESS_RECORD: join(this.data, "processes.json"),
       BERTH_ENGINE_AGENT: paths.agent,
+      ...(process.env.BERTH_DISK_FREE_MIN
+        ? { BERTH_ENGINE_DISK_FREE_MIN: process.env.BERTH_DISK_FREE_MIN }
+        : {}),
       BERTH_ENGINE_CONTAINERS_MAX: String(this.sandboxesMax),
       // Objects store the engine's address, so a restarted engine must use the same port.
       BERTH_ENGINE_PORT: String(this.port),

@@ -11,11 +11,12 @@ import { help, parseOptions } from "./options.js";
 import { endLeftoverProcesses, writeProcessRecord } from "./process-record.js";
 import { printStatus, runProgram } from "./program.js";
 import { writeServerRecord } from "./server-record.js";
+import { unknownVariables, workerVariables } from "./variables.js";
 
 const parentPollMs = 500;
 
 /** @typedef {import("./worker-process.js").WorkerProcess} WorkerProcess */
-/** @typedef {{ key: string, adminKey: string, secret: string }} Secrets */
+/** @typedef {{ key: string, adminKey: string, metricsKey: string, secret: string }} Secrets */
 /** @typedef {import("./worker-process.js").WorkerOptions} WorkerOptions */
 
 /**
@@ -42,6 +43,8 @@ export async function runServer(
       process.stdout.write(help(command, defaultData));
       return 0;
     }
+    for (const name of unknownVariables(process.env))
+      printStatus(`The variable ${name} is unknown and has no effect.`);
     // In the order in which a user should see the problems.
     const sandboxesMax = ensureDescriptors(process.env.BERTH_ENGINE_CONTAINERS_MAX);
     const { host, port } = options;
@@ -94,10 +97,9 @@ async function serve({ data, sandboxesMax, secrets, keysFolder }, prepareWorker,
       worker = prepareWorker({
         BERTH_API_KEYS: listed(`local:${digestOf(secrets.key)}`, process.env.BERTH_API_KEYS),
         BERTH_ADMIN_KEYS: listed(digestOf(secrets.adminKey), process.env.BERTH_ADMIN_KEYS),
+        BERTH_METRICS_KEYS: listed(digestOf(secrets.metricsKey), process.env.BERTH_METRICS_KEYS),
         BERTH_SECRET: secrets.secret,
-        BERTH_ORIGINS: process.env.BERTH_ORIGINS ?? "",
-        BERTH_SIZES: process.env.BERTH_SIZES ?? "",
-        BERTH_QUOTAS: process.env.BERTH_QUOTAS ?? "",
+        ...Object.fromEntries(workerVariables.map((name) => [name, process.env[name] ?? ""])),
         BERTH_ENGINE_URL: engine.url,
         BERTH_ENGINE_SECRET: engine.secret,
         // The same after a restart of workerd, which the sandboxes survive.

@@ -11,6 +11,9 @@ import { root } from "./paths.js";
 const environmentBindings = [
   "BERTH_API_KEYS",
   "BERTH_ADMIN_KEYS",
+  "BERTH_METRICS_KEYS",
+  "BERTH_PUBLIC_URL",
+  "BERTH_ACCESS_LOG",
   "BERTH_SECRET",
   "BERTH_ORIGINS",
   "BERTH_SIZES",

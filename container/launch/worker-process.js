@@ -80,7 +80,8 @@ export class WorkerProcess {
       try {
         const response = await fetch(url, { signal: AbortSignal.timeout(5_000) });
         const body = await response.text();
-        if (response.status === 200) return;
+        // A server whose disk is full must start, so that somebody can free room.
+        if (response.status === 200 || body.includes('"status":"disk_full"')) return;
         const problem = configurationErrorIn(body);
         if (problem !== undefined) throw new UserError(problem);
         last = `status ${response.status}`;

@@ -5,6 +5,8 @@ const byCode: Partial<Record<ErrorCode, string>> = {
   unauthenticated: "Run `berth login` to store another key. BERTH_KEY overrides it.",
   unavailable:
     "Is the server running? `npm start` starts one here; BERTH_URL or `berth login` names another.",
+  disk_full:
+    "The server's disk is full. Free room: remove sandboxes or checkpoints, or files with `berth exec --id <sandbox> -- rm …`.",
   operation_interrupted: "It may have taken effect. Check before you repeat it.",
   lease_held: "Run `berth lock status` to see the holder. Try again when the lease is free.",
   lease_pending: "Run `berth lock status` to see the holder. Try again when the lease is free.",

@@ -25,10 +25,18 @@ export const isolationSchema = component("Isolation", {
 });
 
 export const healthSchema = component("Health", {
-  status: z.enum(["ok", "degraded"]),
+  status: z
+    .enum(["ok", "degraded", "disk_full"])
+    .describe(
+      "disk_full, with status 503: nothing is created, started or saved; what frees room works.",
+    ),
   version: z.string(),
   engine: z.enum(["embedded", "platform"]),
   isolation: isolationSchema.optional(),
+  disk: z
+    .strictObject({ freeBytes: z.int(), floorBytes: z.int() })
+    .optional()
+    .describe("The disk of one machine: below the floor it counts as full."),
   missing: z
     .array(z.string())
     .describe("One sentence for each isolation feature that this machine lacks, with the remedy."),

@@ -409,6 +409,9 @@ export const limits = {
   /** Keys whose lookup the Worker remembers. */
   keyCacheMax: 10_000,
 
+  /** Tenants that the metrics show: each is asked for its counts at each scrape. */
+  metricsTenantsMax: 200,
+
   // Tokens, tickets and sockets
   /** Lifetime of a token: default, minimum, maximum. */
   tokenTtlMs: 60 * minute,

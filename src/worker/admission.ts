@@ -64,6 +64,10 @@ export class Admission {
     this.#now = now;
   }
 
+  get waiting(): number {
+    return this.#waiters;
+  }
+
   /** Admits the call at once or in its turn. Refuses it if too many wait, or after too long a wait. */
   enter(name: string, bytes: number): Pass | Promise<Pass> {
     this.#expire();
@@ -217,6 +221,11 @@ function overloaded(): BerthError {
 }
 
 const ofMachine = new Admission();
+
+export function queuedCalls(): number {
+  return ofMachine.waiting;
+}
+
 const passes = new WeakMap<Request, Pass>();
 
 /** Serves the call in its turn. The platform shares its own machines, so there each call is served at once. */

@@ -1,22 +1,28 @@
 /** The HTTP API: a route for each row of the table of verbs, derived from the row or in `special`. */
-import { Hono } from "hono";
+import { Hono, type MiddlewareHandler } from "hono";
 import type { CallableVerb } from "../objects/sandbox/dispatch/verb-call.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Caller } from "../protocol/rights.ts";
 import { type VerbName, type VerbRow, verbs } from "../protocol/verbs.ts";
 import { drainBody } from "../runtime/bodies.ts";
+import { logCall } from "./access-log.ts";
 import { admitted } from "./admission.ts";
-import { authenticate, requireAdministrator, requireRights } from "./auth/auth.ts";
+import { authenticate, isAdministrator, requireRights } from "./auth/auth.ts";
+import { refuseWhenDiskFull } from "./disk.ts";
 import { readNothing } from "./http/body.ts";
 import type { ApiContext, ApiEnv, Handler } from "./http/context.ts";
 import { allowOrigins } from "./http/cors.ts";
 import { noSuchRoute, refuse } from "./http/errors.ts";
 import { page } from "./http/front-page.ts";
+import { bytesType, eventStreamType } from "./http/headers.ts";
 import { openApi } from "./http/openapi.ts";
 import { checkQuery } from "./http/query.ts";
 import { connectTicket } from "./http/socket.ts";
 import { verbHandler } from "./http/verb-handler.ts";
+import { metrics } from "./metrics/metrics.ts";
+import { calls } from "./metrics/registry.ts";
 import * as ports from "./ports/port-traffic.ts";
+import { refusalPage, wantsPage } from "./ports/refusal-page.ts";
 import { create } from "./special/create.ts";
 import * as events from "./special/events.ts";
 import * as files from "./special/files.ts";
@@ -91,24 +97,33 @@ export function createApp(caller?: Caller) {
     await next();
     if (c.res.status >= 400) await drainBody(c.req.raw);
     // After the handler, because the response of an object has headers of its own.
-    if (c.res.webSocket === null) setRequestId(c as ApiContext);
+    if (c.res.webSocket !== null) return;
+    setHeader(c as ApiContext, "berth-request-id", c.get("requestId"));
+    if (isLive(c.res)) forbidBuffering(c as ApiContext);
   });
   app.use(async (c, next) => {
     const request = ports.portRequestOf(c.req.raw);
     if (request === undefined) return next();
-    c.res = await ports.forwardPortRequest(c.env, c.req.raw, request, c.get("requestId"));
+    try {
+      c.res = await ports.forwardPortRequest(c.env, c.req.raw, request, c.get("requestId"));
+    } catch (error) {
+      const refusal = refuse(error, c);
+      c.res = wantsPage(c.req.raw) ? refusalPage(await refusal.json()) : refusal;
+    }
   });
   app.use(allowOrigins);
   app.get("/", page);
+  app.get("/metrics", (c) => metrics(c));
   app.get("/openapi.json", (c) => c.json(openApi()));
   for (const name of Object.keys(verbs) as VerbName[]) {
     const row: VerbRow = verbs[name];
     const handler = handlerOf(name);
-    app.on(row.method, row.path, async (c) => {
+    app.on(row.method, row.path, observed(name), async (c) => {
       const checking = authorize(c as ApiContext, row, caller);
       if (checking !== undefined) await checking;
       if (c.req.url.includes("?")) checkQuery(name, new URL(c.req.url).search);
       return admitted(c as ApiContext, row, async () => {
+        if (row.takesDisk === true) await refuseWhenDiskFull(c.env);
         if (row.body === undefined && row.method !== "GET") await readNothing(c.req.raw);
         return handler(c as ApiContext);
       });
@@ -123,6 +138,22 @@ export function createApp(caller?: Caller) {
   return app;
 }
 
+/** Counts and logs the call when its response begins, and also a refused one. */
+function observed(name: VerbName): MiddlewareHandler<ApiEnv> {
+  return async (c, next) => {
+    const began = Date.now();
+    calls.inFlight += 1;
+    try {
+      await next();
+    } finally {
+      calls.inFlight -= 1;
+      const ms = Date.now() - began;
+      calls.record(name, c.res.status, ms);
+      logCall(c as ApiContext, name, c.res.status, ms);
+    }
+  };
+}
+
 /** Without a promise where none is needed: it would cost every call of a key of the variables. */
 function authorize(
   c: ApiContext,
@@ -131,9 +162,8 @@ function authorize(
 ): undefined | Promise<void> {
   if (row.right === undefined) return undefined;
   const header = c.req.header("authorization");
-  if (row.right === "administrator" && bound === undefined) {
-    return void requireAdministrator(header, c.env);
-  }
+  const isForAdministrators = row.right === "administrator" && bound === undefined;
+  if (isForAdministrators && isAdministrator(header, c.env)) return undefined;
   if (withTicket.includes(row) && connectTicket(c) !== undefined) return undefined;
   const caller = bound ?? authenticate(header, c.env);
   return caller instanceof Promise
@@ -146,12 +176,24 @@ function admitCaller(c: ApiContext, row: VerbRow, caller: Caller): void {
   c.set("caller", caller);
 }
 
+/** Bytes that a reader waits for. Files and archives are read as a whole. */
+function isLive({ headers }: Response): boolean {
+  const type = headers.get("content-type") ?? "";
+  return type.startsWith(eventStreamType) || (type === bytesType && !headers.has("content-length"));
+}
+
+/** A proxy that collects or compresses the bytes of a stream would hold them back: nginx obeys the first, others the second. */
+function forbidBuffering(c: ApiContext): void {
+  setHeader(c, "x-accel-buffering", "no");
+  setHeader(c, "cache-control", "no-store, no-transform");
+}
+
 /** The headers of a response from elsewhere are immutable: `c.header` copies such a response. */
-function setRequestId(c: ApiContext): void {
+function setHeader(c: ApiContext, name: string, value: string): void {
   try {
-    c.res.headers.set("berth-request-id", c.get("requestId"));
+    c.res.headers.set(name, value);
   } catch {
-    c.header("berth-request-id", c.get("requestId"));
+    c.header(name, value);
   }
 }
 

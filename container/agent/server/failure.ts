@@ -6,6 +6,7 @@ import {
   errors,
 } from "../../../src/protocol/error-codes.ts";
 import { agentHeaders } from "../../../src/protocol/internal/agent-wire.ts";
+import { refusalHeader } from "../../../src/protocol/internal/socket-call.ts";
 
 export async function catchFailures<T>(
   request: Request,
@@ -30,7 +31,10 @@ export function failureResponse(thrown: unknown, requestId: string): Response {
   const body = failureBody(thrown, requestId);
   const { status } = errors[body.error.code];
   const allow = body.error.allow;
-  const headers = Array.isArray(allow) ? { allow: allow.join(", ") } : {};
+  const headers = {
+    ...(Array.isArray(allow) ? { allow: allow.join(", ") } : {}),
+    [refusalHeader]: "1",
+  };
   return Response.json(body, { status, headers });
 }
 

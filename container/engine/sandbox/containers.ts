@@ -10,11 +10,13 @@ import type {
   EngineStarted,
 } from "../../../src/protocol/internal/engine.ts";
 import { withFrozenProcesses } from "../cgroups/freeze.ts";
+import { DiskGuard } from "../disk-guard.ts";
 import type { Engine } from "../engine.ts";
 import { descendantsOf, identifyProcess, isProgramOf, sendSignal } from "../processes.ts";
 import { discardTree } from "../rootfs/folders.ts";
 import { makeSemaphore } from "../semaphore.ts";
 import { makeSnapshot } from "../snapshots/snapshots.ts";
+import { diskWriters } from "./disk-writers.ts";
 import { Incarnation } from "./incarnation.ts";
 
 type Container = {
@@ -36,10 +38,13 @@ export class Containers {
   readonly #engine: Engine;
   readonly #containers = new Map<string, Container>();
   readonly #launches = makeSemaphore(launchesAtOnceMax);
+  readonly disk: DiskGuard;
   #isClosing = false;
 
   constructor(engine: Engine) {
     this.#engine = engine;
+    const { data: folder, diskFreeBytesMin: floorBytes } = engine.settings;
+    this.disk = new DiskGuard({ folder, floorBytes, writers: diskWriters(this) });
   }
 
   get count(): number {
@@ -61,6 +66,7 @@ export class Containers {
       });
     }
     if (this.#isClosing) throw new BerthError("unavailable", "The engine is shutting down.");
+    this.disk.refuseWhenFull();
     if (!isLive(container)) this.#refuseAboveMax();
     refuseWhenBusy(container);
     const incarnation = new Incarnation(this.#engine, id, call.startId);
@@ -95,6 +101,14 @@ export class Containers {
     });
   }
 
+  /** The agents whose processes use a tree now, with their PIDs on the machine. */
+  runningAgents(): { id: string; pid: number }[] {
+    return [...this.#containers].flatMap(([id, container]) => {
+      const agent = runningIn(container)?.process;
+      return agent === undefined ? [] : [{ id, pid: agent.pid }];
+    });
+  }
+
   /** Signals every process but the agent. It may miss a process that starts meanwhile, like any signal to a group. */
   signal(id: string, signal: number): void {
     const container = this.#containers.get(id);
@@ -122,6 +136,7 @@ export class Containers {
   }
 
   async snapshot(id: string, snapshotId: string): Promise<number> {
+    this.disk.refuseWhenFull();
     const container = this.#containerOf(id);
     return await this.#enqueue(container, async () => {
       const { unified } = this.#engine.machine.cgroups;

@@ -2,7 +2,7 @@
  * A held lease as its holder sees it: token, fence, a signal for its loss, and release. See connection.ts and
  * renewal.ts for the two ways of keeping it.
  */
-import { BerthError } from "../../protocol/error-codes.ts";
+import { asBerthError, BerthError } from "../../protocol/error-codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { SandboxTarget } from "../terminal/sockets.ts";
 import type { SandboxCalls } from "../verbs.ts";
@@ -125,9 +125,23 @@ export async function holdLease(
     until: performance.now() + waitMs,
     signal,
   };
-  const method = options.by ?? (target.WebSocket === undefined ? "renewal" : "connection");
-  const hold = method === "connection" ? holdByConnection : holdByRenewal;
-  return new HeldLease(target.sandbox, await hold(target, request));
+  return new HeldLease(target.sandbox, await keepBy(options.by, target, request));
+}
+
+/** Where nothing is chosen and a proxy passes no WebSockets on, renewals keep the lease. */
+async function keepBy(
+  by: HoldOptions["by"],
+  target: SandboxTarget,
+  request: LeaseRequest,
+): Promise<LeaseKeeper> {
+  const method = by ?? (target.WebSocket === undefined ? "renewal" : "connection");
+  if (method === "renewal") return holdByRenewal(target, request);
+  try {
+    return await holdByConnection(target, request);
+  } catch (error) {
+    if (by !== undefined || asBerthError(error)?.code !== "upgrade_required") throw error;
+    return holdByRenewal(target, request);
+  }
 }
 
 export function leaseLost(reason: string): BerthError {

@@ -11,7 +11,8 @@ import type { SandboxCalls } from "../verbs.ts";
 /** The part of `WebSocket` that is used here; browsers, Workers, Node and the package `ws` all have it. */
 export type WebSocketLike = {
   binaryType: string;
-  addEventListener(type: "open" | "error", listener: () => void): void;
+  addEventListener(type: "open", listener: () => void): void;
+  addEventListener(type: "error", listener: (event: { message?: unknown }) => void): void;
   addEventListener(type: "message", listener: (event: { data: unknown }) => void): void;
   addEventListener(type: "close", listener: (event: { code: number }) => void): void;
   send(data: string | Uint8Array): void;
@@ -180,9 +181,11 @@ export class OpenSocket {
   #untilOpen(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#socket.addEventListener("open", resolve);
-      const ended = () => reject(openFailed());
-      this.#socket.addEventListener("close", ended);
-      this.#socket.addEventListener("error", ended);
+      this.#socket.addEventListener("close", () => reject(openFailed()));
+      this.#socket.addEventListener("error", ({ message }) =>
+        // As the package `ws` words it; platforms keep the status to themselves.
+        reject(/\b426$/.test(String(message)) ? upgradeLost() : openFailed()),
+      );
     });
   }
 
@@ -191,6 +194,17 @@ export class OpenSocket {
     this.#hasEnded = true;
     this.#messages.add(undefined);
   }
+}
+
+/** The server refuses a request that is no WebSocket, and none but a WebSocket was sent: something on the way changed it. */
+function upgradeLost(): BerthError {
+  return new BerthError(
+    "upgrade_required",
+    "A proxy on the way to Berth passes no WebSockets on.",
+    {
+      hint: "Let it pass the headers `Upgrade` and `Connection`; docs/operate/reverse-proxy.md shows how.",
+    },
+  );
 }
 
 function openFailed(): BerthError {

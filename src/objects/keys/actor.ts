@@ -74,6 +74,15 @@ export class KeysActor {
       .map(({ hash }) => hash);
   }
 
+  tenants(): string[] {
+    return this.#host.sql<{ name: string }>("SELECT name FROM tenant").map(({ name }) => name);
+  }
+
+  /** A tenant stays known when its last key is removed: it may still have sandboxes. */
+  noteTenant(tenant: string): void {
+    this.#host.sql("INSERT OR IGNORE INTO tenant (name) VALUES (?)", tenant);
+  }
+
   create({ name, tenant, rights: given, ttlMs }: KeyCall, hash: string): Key {
     this.#refuseTaken(tenant, name);
     const [{ n } = { n: 0 }] = this.#host.sql<{ n: number }>("SELECT count(*) AS n FROM key");
@@ -157,6 +166,7 @@ export class KeysActor {
     expiresAt: number | null,
   ): void {
     const id = key.sha256.slice(0, keyIdChars);
+    this.noteTenant(key.tenant);
     this.#host.sql(
       "INSERT INTO key (hash, id, tenant, name, rights, source, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
       key.sha256,

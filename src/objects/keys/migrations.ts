@@ -18,6 +18,7 @@ const steps: readonly string[][] = [
      ) WITHOUT ROWID`,
     "CREATE INDEX key_expiry ON key (expires_at) WHERE expires_at IS NOT NULL",
     "CREATE INDEX key_file ON key (hash) WHERE source = 'file'",
+    "CREATE TABLE tenant (name TEXT PRIMARY KEY) WITHOUT ROWID",
     // Removed keys whose tenants have not yet ended what they opened.
     `CREATE TABLE ending (
        id TEXT PRIMARY KEY,

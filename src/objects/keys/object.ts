@@ -27,6 +27,15 @@ export class KeysObject extends DurableObject<Env> {
     return this.#actor.fileHashes();
   }
 
+  /** All that have or had a key here, or were noted. */
+  async tenants(): Promise<string[]> {
+    return this.#actor.tenants();
+  }
+
+  async noteTenant(tenant: string): Promise<void> {
+    this.#actor.noteTenant(tenant);
+  }
+
   create(call: KeyCall, hash: string): Promise<Result<Key>> {
     return toResult(() => this.#actor.create(call, hash));
   }

@@ -87,15 +87,26 @@ export const engineChangesSchema = z.strictObject({
   listMax: z.int().min(0).max(limits.changedPathsMax),
 });
 
+export const engineDiskSchema = z.strictObject({
+  freeBytes: z.int(),
+  /** Below this nothing starts and nothing is saved. */
+  floorBytes: z.int(),
+  isFull: z.boolean(),
+});
+
 export const engineHealthSchema = z.strictObject({
   containers: z.int(),
   containersMax: z.int(),
   isolation: isolationSchema,
   /** One sentence for each isolation feature that this machine lacks, with the remedy. */
   missing: z.array(z.string()),
+  disk: engineDiskSchema,
+  /** The server's own, as far as the engine knows them. */
+  processes: z.array(z.strictObject({ name: z.string(), residentBytes: z.int() })),
 });
 
 export type EngineStart = z.infer<typeof engineStartSchema>;
 export type EngineStarted = z.infer<typeof engineStartedSchema>;
 export type EngineExit = z.infer<typeof engineExitSchema>;
+export type EngineDisk = z.infer<typeof engineDiskSchema>;
 export type EngineHealth = z.infer<typeof engineHealthSchema>;

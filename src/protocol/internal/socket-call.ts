@@ -9,6 +9,9 @@ import type { ConnectQuery } from "../terminal.ts";
 /** For a request to a server in the sandbox: its port, and the token of the address. */
 export const portRequestHeader = "berth-port-request";
 
+/** Set by the object on its own refusals: what else fails comes from the server in the sandbox. */
+export const refusalHeader = "berth-refusal";
+
 export type PortRequestCall = { port: number; token: string };
 
 export const socketCallHeader = "berth-socket-call";

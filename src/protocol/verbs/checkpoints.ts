@@ -16,6 +16,7 @@ export const checkpointRows = (schemas: Schemas) =>
       description: "The container is frozen while its files are copied.",
       example: { body: { name: "before-upgrade" } },
       right: "lifecycle",
+      takesDisk: true,
       gated: true,
       body: schemas.checkpointCallSchema,
       optionalBody: true,
@@ -55,6 +56,7 @@ export const checkpointRows = (schemas: Schemas) =>
       summary: "Restart the sandbox with the files of a checkpoint",
       description: "Everything that runs ends, and files that were written later are lost.",
       right: "lifecycle",
+      takesDisk: true,
       gated: true,
       responseMs: limits.snapshotTimeoutMs,
       responses: {

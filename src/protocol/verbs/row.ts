@@ -41,6 +41,8 @@ export type VerbRow = {
   body?: z.ZodType | "bytes";
   /** The size limit of a body of bytes. */
   bodyBytesMax?: number;
+  /** Takes room on the disk: refused while that is full, before anything is changed. */
+  takesDisk?: true;
   /** The body may be left out. */
   optionalBody?: true;
   /** The field of the query or of the body that is an argument of its own in the SDK and over RPC. */

@@ -17,7 +17,10 @@ export const sandboxRows = (schemas: Schemas) =>
       path: "/health",
       summary: "Report whether Berth works and how it isolates sandboxes",
       description: "Needs no key.",
-      responses: { 200: response(schemas.healthSchema, "The state of this installation.") },
+      responses: {
+        200: response(schemas.healthSchema, "The state of this installation."),
+        503: response(schemas.healthSchema, "The disk is full."),
+      },
     },
     createSandbox: {
       method: "POST",
@@ -47,6 +50,7 @@ export const sandboxRows = (schemas: Schemas) =>
         "scope_taken",
         "idempotency_mismatch",
         "checkpoint_expired",
+        "disk_full",
       ],
     },
     getSandbox: {
@@ -81,6 +85,7 @@ export const sandboxRows = (schemas: Schemas) =>
       call: "start",
       summary: "Start the container of a paused or failed sandbox",
       right: "lifecycle",
+      takesDisk: true,
       repeatable: true,
       responses: { 200: response(schemas.sandboxSchema, "Running, or still starting.") },
     },

@@ -63,6 +63,22 @@ export function findKeyById(env: Env, id: string): Promise<HeldKey | undefined> 
   return lookUp(env, { id });
 }
 
+const notedTenants = new WeakMap<object, Set<string>>();
+
+/** Once for each tenant in an isolate: a tenant whose key was removed still has its sandboxes. */
+export async function noteTenant(env: Env, tenant: string): Promise<void> {
+  const noted = notedTenants.get(env) ?? new Set();
+  notedTenants.set(env, noted);
+  if (noted.has(tenant)) return;
+  noted.add(tenant);
+  try {
+    await keysObject(env).noteTenant(tenant);
+  } catch {
+    // Metrics alone need it: the next create tries again.
+    noted.delete(tenant);
+  }
+}
+
 /** After a change: this isolate sees it at once, others after `keyCacheMs`. */
 export function forgetKeys(env: Env): void {
   known.delete(env);

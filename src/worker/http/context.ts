@@ -10,6 +10,8 @@ export type ApiEnv = {
     caller: Caller;
     /** The request came from another Worker by its binding. */
     isBound: boolean;
+    /** What the call runs, for the access log. */
+    command: string | undefined;
   };
 };
 

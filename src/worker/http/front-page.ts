@@ -1,10 +1,10 @@
 /** The page at `/`: what this is, and where to read on. */
 import type { Context } from "hono";
-import { isConfigured, unconfigured } from "../../config.ts";
+import { isConfigured, readConfig, unconfigured } from "../../config.ts";
 import type { ApiEnv } from "./context.ts";
 import { version } from "./version.ts";
 
-const html = (note: string) => `<!doctype html>
+const html = (url: string, note: string) => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -20,9 +20,9 @@ ${note}<ul>
   <li><a href="/openapi.json">openapi.json</a>: every route with its fields and errors</li>
   <li><a href="/health">health</a>: whether Berth works, and how it isolates sandboxes</li>
 </ul>
-<pre><code>curl -X POST -H "Authorization: Bearer $KEY" http://…/v1/sandboxes
+<pre><code>curl -X POST -H "Authorization: Bearer $KEY" ${url}/v1/sandboxes
 curl -X POST -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\
-  -d '{"command":"uname -a"}' http://…/v1/sandboxes/ID/exec</code></pre>
+  -d '{"command":"uname -a"}' ${url}/v1/sandboxes/ID/exec</code></pre>
 </html>
 `;
 
@@ -33,8 +33,8 @@ function asHtml(text: string): string {
 
 export function page(c: Context<ApiEnv>): Response {
   c.header("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'");
-  const note = isConfigured(c.env)
-    ? ""
-    : `<p><strong>Not ready yet.</strong> ${asHtml(unconfigured)}</p>\n`;
-  return c.html(html(note)) as Response;
+  const { origin } = new URL(c.req.url);
+  if (isConfigured(c.env)) return c.html(html(readConfig(c.env).publicUrl ?? origin, "")) as Response;
+  const note = `<p><strong>Not ready yet.</strong> ${asHtml(unconfigured)}</p>\n`;
+  return c.html(html(origin, note)) as Response;
 }

@@ -120,6 +120,7 @@ function errorsOf({
   body,
   gated,
   agent,
+  takesDisk,
   errors: own = [],
 }: VerbRow): ErrorCode[] {
   if (right === undefined) return own;
@@ -132,6 +133,7 @@ function errorsOf({
     ...(method === "GET" ? [] : bodyErrors),
     ...(method === "GET" || body === "bytes" ? [] : (["bad_json"] as const)),
     ...(gated === true ? leaseErrors : []),
+    ...(takesDisk === true ? (["disk_full"] as const) : []),
     ...(agent === true ? (["operation_interrupted"] as const) : []),
     ...(agent === true && query !== undefined ? headErrors : []),
     ...(handlePath.test(path) ? (["stale_handle"] as const) : []),

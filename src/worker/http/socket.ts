@@ -32,7 +32,8 @@ export function requireUpgrade(c: Context<ApiEnv>): void {
   }
   const origin = c.req.header("origin");
   if (origin === undefined || origin === new URL(c.req.url).origin) return;
-  if (readConfig(c.env).origins.has(origin)) return;
+  const { origins, publicUrl } = readConfig(c.env);
+  if (origins.has(origin) || origin === publicUrl) return;
   throw new BerthError("forbidden", "Pages of this origin must not connect.", {
     hint: "Add the origin to BERTH_ORIGINS of this installation.",
     facts: { origin: origin.slice(0, 256) },

@@ -1,4 +1,5 @@
 /** The HTTP handler of a verb, derived from its row: reads the request, calls the object, returns what it returned. */
+import { readConfig } from "../../config.ts";
 import type {
   AgentVerb,
   CallableVerb,
@@ -7,6 +8,7 @@ import type {
 import type { Caller } from "../../protocol/rights.ts";
 import { targetOf } from "../../protocol/verbs/arguments.ts";
 import type { VerbRow } from "../../protocol/verbs/row.ts";
+import { commandText } from "../access-log.ts";
 import { readBody, readBytes } from "./body.ts";
 import type { Handler } from "./context.ts";
 import { gatedCaller, idempotentCaller } from "./headers.ts";
@@ -30,6 +32,7 @@ export function verbHandler(name: CallableVerb, row: VerbRow): Handler {
     if (query !== undefined) args.query = readQuery(query, c.req.url, isGated);
     if (body === "bytes") args.body = await readBytes(c.req.raw, bodyBytesMax);
     else if (body !== undefined) args.body = await readBody(c.req.raw, body);
+    if (readConfig(c.env).accessLog === "commands") c.set("command", commandText(args.body));
     const caller = callerFor(row, c.get("caller"));
     return toHttp(
       await object.callVerb(name as AgentVerb, caller, args as never, c.get("requestId")),

@@ -3,6 +3,7 @@
  * the object checks the token. See headers.ts for the headers.
  */
 import { type Env, readConfig } from "../../config.ts";
+import { refusalHeader } from "../../protocol/internal/socket-call.ts";
 import {
   type Port,
   type PortAddress,
@@ -16,6 +17,7 @@ import type { Handler } from "../http/context.ts";
 import { sandboxCalls, sandboxObject, unwrap } from "../http/objects.ts";
 import { invalidField } from "../http/validate.ts";
 import { inwardHeaders, outwardHeaders } from "./headers.ts";
+import { refusalPage, wantsPage } from "./refusal-page.ts";
 
 const pathPrefix = "/p/";
 
@@ -105,6 +107,9 @@ export async function forwardPortRequest(
     return new Response(null, { status: 308, headers: { location: `${prefix}/` } });
   }
   const answer = await sandboxObject(env, to.sandbox).fetch(inward(request, to, requestId));
+  if (answer.headers.has(refusalHeader) && wantsPage(request)) {
+    return refusalPage(await answer.json());
+  }
   return outward(answer, prefix);
 }
 
@@ -128,6 +133,7 @@ export const open: Handler = async (c) => {
   const callVerb = sandboxCalls(c);
   const call = await readBody(c.req.raw, portCallSchema);
   const opened = unwrap(await callVerb("openPort", { call }));
-  const { portsDomain } = readConfig(c.env);
-  return c.json(portOf(c.req.url, c.req.param("id"), call, opened, portsDomain), 201);
+  const { portsDomain, publicUrl } = readConfig(c.env);
+  const berthUrl = publicUrl ?? c.req.url;
+  return c.json(portOf(berthUrl, c.req.param("id"), call, opened, portsDomain), 201);
 };

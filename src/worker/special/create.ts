@@ -7,6 +7,7 @@ import type { Caller } from "../../protocol/rights.ts";
 import { createCallSchema, createQuerySchema, type Sandbox } from "../../protocol/sandbox.ts";
 import { requireRight } from "../auth/auth.ts";
 import { tenantIdOf } from "../auth/ids.ts";
+import { noteTenant } from "../auth/keys.ts";
 import { readBody } from "../http/body.ts";
 import type { Handler } from "../http/context.ts";
 import { gatedCaller, hashOf, idempotencyKey } from "../http/headers.ts";
@@ -57,6 +58,7 @@ export async function createSandbox(
       hash: hashOf({ ...call, waitMs: 0 }),
     }),
   );
+  if (made) await noteTenant(env, caller.tenant);
   const { replaced, others } = sandbox;
   const isFinal = waitMs === 0 || sandbox.state !== "starting";
   const started = isFinal

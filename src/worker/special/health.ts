@@ -16,17 +16,15 @@ export async function health(c: Context<ApiEnv>): Promise<Response> {
     return c.json({ status: "ok", version, engine: "platform", missing: [] } satisfies Health);
   }
   try {
-    const { isolation, missing } = await engineHealth({
+    const { isolation, missing, disk } = await engineHealth({
       baseUrl: engine.url,
       secret: engine.secret,
     });
-    return c.json({
-      status: "ok",
-      version,
-      engine: "embedded",
-      isolation,
-      missing,
-    } satisfies Health);
+    const { isFull, ...bytes } = disk;
+    const found = { version, engine: "embedded", isolation, missing, disk: bytes } as const;
+    if (!isFull) return c.json({ status: "ok", ...found } satisfies Health);
+    const full = { status: "disk_full", ...found } as const;
+    return c.json(full satisfies Health, 503, { "retry-after": "10" });
   } catch {
     const missing = ["The embedded engine does not answer: no sandbox can start until it does."];
     return c.json({ status: "degraded", version, engine: "embedded", missing } satisfies Health);

@@ -12,6 +12,7 @@ import type { Caller } from "../../protocol/rights.ts";
 import { type CreateCall, hostListError, type Network } from "../../protocol/sandbox.ts";
 import { engineHealth } from "../../runtime/engine.ts";
 import { generateSandboxId } from "../auth/ids.ts";
+import { diskRefusal } from "../disk.ts";
 import { sandboxObject } from "../http/objects.ts";
 import { sandboxOf } from "../http/target.ts";
 import { validate } from "../http/validate.ts";
@@ -50,9 +51,12 @@ export async function newSandbox(
     ...rest,
     ...(size === undefined ? {} : { size }),
   };
+  const full = await diskRefusal(env);
+  const createRefusal =
+    full ?? (origin !== undefined && "refused" in origin ? origin.refused : undefined);
   return {
     make: { spec, metadata: withoutRemovals(metadata), start },
-    ...(origin !== undefined && "refused" in origin ? { createRefusal: origin.refused } : {}),
+    ...(createRefusal === undefined ? {} : { createRefusal }),
   };
 }
 

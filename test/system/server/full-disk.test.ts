@@ -67,7 +67,7 @@ describe.skipIf(process.getuid?.() !== 0)("a disk without room", () => {
       process.kill(engine.pid, "SIGKILL");
       await until("the engine is there again", async () => {
         if (alive([engine]).length > 0) return false;
-        return (await server.call("GET", "/health")).body.status === "ok";
+        return (await server.call("GET", "/health")).body.status === "disk_full";
       });
       rmSync(join(disk, "fill"));
       await until("it works again", async () => {
@@ -78,6 +78,55 @@ describe.skipIf(process.getuid?.() !== 0)("a disk without room", () => {
       expect((await server.call("PATCH", `${path}/metadata`, { a: "2" })).status).toBe(200);
       await server.create();
       expect((await server.stop()).code).toBe(0);
+    } finally {
+      expect(spawnSync("umount", [disk]).status).toBe(0);
+      rmdirSync(disk);
+    }
+  });
+
+  it("[O26] a sandbox that fills the disk again and again keeps nobody from destroying it, and all works again after that", async () => {
+    const disk = mkdtempSync(join(tmpdir(), "berth-full-"));
+    const options = ["-t", "tmpfs", "-o", `size=${2 * diskBytes},mode=755`, "none", disk];
+    expect(spawnSync("mount", options).status).toBe(0);
+    try {
+      await using server = await startServer({ data: join(disk, "data") });
+      const peaceful = await server.create();
+      const writer = await server.create();
+      const path = `/v1/sandboxes/${peaceful}`;
+      expect((await server.call("GET", "/health")).status).toBe(200);
+      const command = "n=0; while :; do n=$((n+1)); dd if=/dev/zero of=fill$n bs=1M; done";
+      await server.call("POST", `/v1/sandboxes/${writer}/processes`, { command });
+      await until("health says that the disk is full", async () => {
+        const { status, body } = await server.call("GET", "/health");
+        if (status !== 503) return false;
+        expect(body).toMatchObject({
+          status: "disk_full",
+          disk: { freeBytes: expect.any(Number) },
+        });
+        return true;
+      });
+      const full = [507, "disk_full"];
+      const refusal = async (method: string, to: string, body?: unknown) => {
+        const answer = await server.call(method, to, body);
+        return [answer.status, answer.body.error?.code];
+      };
+      await until("what takes room is refused by name", async () => {
+        const found = await refusal("POST", "/v1/sandboxes", { start: false });
+        return found.join() === full.join();
+      });
+      expect(await refusal("POST", `${path}/checkpoints`, {})).toEqual(full);
+      expect(await refusal("PUT", `${path}/files?path=a`, "text")).toEqual(full);
+      await until("the writer is destroyed", async () => {
+        const { status } = await server.call("DELETE", `/v1/sandboxes/${writer}?force=true`);
+        return status === 200;
+      });
+      await until("the disk has room", async () => {
+        return (await server.call("GET", "/health")).body.status === "ok";
+      });
+      await until("the other sandbox works", async () => {
+        return (await server.exec(peaceful, "echo on")).body.stdout === "on\n";
+      });
+      await server.create();
     } finally {
       expect(spawnSync("umount", [disk]).status).toBe(0);
       rmdirSync(disk);

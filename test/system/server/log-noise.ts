@@ -9,7 +9,7 @@ const token = /\bbt_[\w-]{20,}\.[\w-]{20,}/;
 
 /** One line for each text that has one. A folder that a test has removed has none. */
 export function secretsWritten(data: string, output: Record<string, string>): string[] {
-  const secrets = ["key", "admin-key", "secret"].flatMap((name) => {
+  const secrets = ["key", "admin-key", "metrics-key", "secret"].flatMap((name) => {
     const text = readIfThere(join(data, name)).trim();
     return text === "" ? [] : [{ what: `the ${name}`, isIn: (all: string) => all.includes(text) }];
   });

@@ -23,7 +23,13 @@ async function engine(memoryLimit: boolean, processLimit: boolean): Promise<stri
   };
   const server = createServer((_request, answer) => {
     answer.setHeader("content-type", "application/json");
-    answer.end(JSON.stringify({ containers: 0, containersMax: 1, isolation, missing: [] }));
+    answer.end(
+      JSON.stringify({
+        ...{ containers: 0, containersMax: 1, isolation, missing: [] },
+        disk: { freeBytes: 2, floorBytes: 1, isFull: false },
+        processes: [],
+      }),
+    );
   });
   servers.push(server);
   await new Promise<void>((listens) => server.listen(0, "127.0.0.1", listens));

@@ -92,6 +92,29 @@ describe("ports", () => {
     expect(ports).toEqual([]);
   });
 
+  it("[J20] a browser gets a page that explains, in which nothing is markup; a program gets JSON", async () => {
+    const id = await createSandbox();
+    await containerOf(id).serve(8000);
+    const port = await open(id);
+    const accept = "text/html,application/xhtml+xml;q=0.9";
+    const closed = port.url.replace(port.token, "0".repeat(26));
+    const invented = port.url.replace(id, `a${"0".repeat(23)}`);
+    for (const url of [closed, invented]) {
+      const shown = await fetchPort(url, { headers: { accept } });
+      expect([shown.status, shown.headers.get("content-type")]).toEqual([
+        404,
+        "text/html; charset=utf-8",
+      ]);
+      const text = await shown.text();
+      expect(text).toMatch(/<h1>This address shows nothing now<\/h1>/);
+      expect(text.match(/<script|onerror/)).toBeNull();
+      expect(shown.headers.get("content-security-policy")).toContain("default-src 'none'");
+      expect((await json(fetchPort(url))).error).toMatchObject({ code: "not_found" });
+    }
+    const served = await fetchPort(port.url, { headers: { accept } });
+    expect(served.headers.get("content-type")).not.toContain("text/html");
+  });
+
   it("[J4] a request starts nothing unless the port allows it; a server that is down is reported with a hint", async () => {
     const id = await createSandbox();
     const still = await open(id);

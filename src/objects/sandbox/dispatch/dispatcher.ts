@@ -2,6 +2,7 @@
 import {
   type PortRequestCall,
   portRequestHeader,
+  refusalHeader,
   type SocketCall,
   socketCallHeader,
 } from "../../../protocol/internal/socket-call.ts";
@@ -72,7 +73,13 @@ export class Dispatcher {
       if (port !== null) {
         this.#actor.reconciler.resume();
         const call = JSON.parse(port) as PortRequestCall;
-        return await forwardPortRequest(this.#actor, request, call, requestId);
+        return await forwardPortRequest(this.#actor, request, call, requestId).catch(
+          (error: unknown) => {
+            const refusal = errorResponse(error, requestId);
+            refusal.headers.set(refusalHeader, "1");
+            return refusal;
+          },
+        );
       }
       const call = JSON.parse(request.headers.get(socketCallHeader) ?? "null") as SocketCall;
       return await this.#connect(call, requestId);
