@@ -4,6 +4,7 @@
 export const workerVariables = [
   "BERTH_ORIGINS",
   "BERTH_PUBLIC_URL",
+  "BERTH_PORTS_DOMAIN",
   "BERTH_SIZES",
   "BERTH_QUOTAS",
   "BERTH_ACCESS_LOG",

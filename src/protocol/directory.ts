@@ -62,9 +62,15 @@ export const countsSchema = component("Counts", {
     .describe("The number of sandboxes in each state; a state without any is left out."),
   total: z.int().describe("All sandboxes except destroyed ones."),
   quota: z
-    .strictObject({ sandboxes: z.int().optional(), createsPerMinute: z.int().optional() })
+    .strictObject({
+      sandboxes: z.int().optional(),
+      createsPerMinute: z.int().optional(),
+      callsAtOnce: z.int().optional(),
+    })
     .optional()
-    .describe("What the operator allows this tenant: `total`, and creates within a minute."),
+    .describe(
+      "What the operator allows this tenant: `total`, creates within a minute, and calls at once.",
+    ),
 });
 
 export const tenantEventsSchema = component("TenantEvents", {

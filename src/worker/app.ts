@@ -1,6 +1,8 @@
 /** The HTTP API: a route for each row of the table of verbs, derived from the row or in `special`. */
 import { Hono, type MiddlewareHandler } from "hono";
+import { readConfig } from "../config.ts";
 import type { CallableVerb } from "../objects/sandbox/dispatch/verb-call.ts";
+import { quotaOf } from "../protocol/fields/quota.ts";
 import { limits } from "../protocol/limits.ts";
 import type { Caller } from "../protocol/rights.ts";
 import { type VerbName, type VerbRow, verbs } from "../protocol/verbs.ts";
@@ -8,6 +10,7 @@ import { drainBody } from "../runtime/bodies.ts";
 import { logCall } from "./access-log.ts";
 import { admitted } from "./admission.ts";
 import { authenticate, isAdministrator, requireRights } from "./auth/auth.ts";
+import { callsAtOnce } from "./calls-at-once.ts";
 import { refuseWhenDiskFull } from "./disk.ts";
 import { readNothing } from "./http/body.ts";
 import type { ApiContext, ApiEnv, Handler } from "./http/context.ts";
@@ -122,11 +125,12 @@ export function createApp(caller?: Caller) {
       const checking = authorize(c as ApiContext, row, caller);
       if (checking !== undefined) await checking;
       if (c.req.url.includes("?")) checkQuery(name, new URL(c.req.url).search);
+      const leave = enterCall(c as ApiContext);
       return admitted(c as ApiContext, row, async () => {
         if (row.takesDisk === true) await refuseWhenDiskFull(c.env);
         if (row.body === undefined && row.method !== "GET") await readNothing(c.req.raw);
         return handler(c as ApiContext);
-      });
+      }).finally(leave);
     });
   }
   app.use("/v1/*", async (c, next) => {
@@ -142,16 +146,21 @@ export function createApp(caller?: Caller) {
 function observed(name: VerbName): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     const began = Date.now();
-    calls.inFlight += 1;
     try {
       await next();
     } finally {
-      calls.inFlight -= 1;
       const ms = Date.now() - began;
       calls.record(name, c.res.status, ms);
       logCall(c as ApiContext, name, c.res.status, ms);
     }
   };
+}
+
+/** A call without a tenant is of an administrator, or has a ticket: only counted. */
+function enterCall(c: ApiContext): () => void {
+  const { tenant } = (c.get("caller") ?? {}) as Partial<Caller>;
+  if (tenant === undefined) return callsAtOnce.enter("");
+  return callsAtOnce.enter(tenant, quotaOf(readConfig(c.env).quotas, tenant).callsAtOnce);
 }
 
 /** Without a promise where none is needed: it would cost every call of a key of the variables. */

@@ -1,5 +1,6 @@
 /** What a tenant may have at once, as the operator configures it. */
 import { z } from "zod";
+import { parseEntries } from "./entries.ts";
 
 const boundSchema = z
   .string()
@@ -7,30 +8,31 @@ const boundSchema = z
   .transform(Number)
   .optional();
 
-const quotaSchema = z.strictObject({ sandboxes: boundSchema, createsPerMinute: boundSchema });
+const quotaSchema = z.strictObject({
+  sandboxes: boundSchema,
+  createsPerMinute: boundSchema,
+  callsAtOnce: boundSchema,
+});
 
-/** `sandboxes`: all that are not destroyed, paused ones too. A bound that is left out does not exist. */
+const quotaNames = Object.keys(quotaSchema.shape);
+
+/**
+ * `sandboxes`: all that are not destroyed, paused ones too. `callsAtOnce`: calls whose response has not begun. A bound that
+ * is left out does not exist.
+ */
 export type Quota = z.infer<typeof quotaSchema>;
 
 /** The quota of each tenant that has no entry of its own. */
 const anyTenant = "*";
 
-/** Entries are separated by white space: `acme:sandboxes=50,createsPerMinute=30 *:sandboxes=20`. */
+/** `acme:sandboxes=50,createsPerMinute=30 *:sandboxes=20`. */
 export function parseQuotas(text: string): ReadonlyMap<string, Quota> {
-  const quotas = new Map<string, Quota>();
-  for (const entry of text.split(/\s+/).filter((part) => part !== "")) {
-    const [, tenant = "", rest = ""] = /^([a-z0-9][a-z0-9-]{0,62}|\*):(.+)$/.exec(entry) ?? [];
-    if (tenant === "" || quotas.has(tenant))
-      throw new Error(`${entry}: must begin with a tenant of its own, or \`*\`, and a colon`);
-    const pairs = rest.split(",").map((pair) => [...pair.split("=", 2), ""]);
-    const read = quotaSchema.safeParse(Object.fromEntries(pairs));
-    if (!read.success) {
-      const [issue] = read.error.issues;
-      throw new Error(`${tenant}: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`.trim());
-    }
-    quotas.set(tenant, read.data);
-  }
-  return quotas;
+  const form = {
+    name: /^([a-z0-9][a-z0-9-]{0,62}|\*)$/,
+    what: "a tenant, or `*`,",
+    names: quotaNames,
+  };
+  return parseEntries(text, form, quotaSchema);
 }
 
 export function quotaOf(quotas: ReadonlyMap<string, Quota>, tenant: string): Quota {

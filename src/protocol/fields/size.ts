@@ -2,8 +2,10 @@
 import { z } from "zod";
 import { BerthError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { parseEntries } from "./entries.ts";
 
-export const sizeNameSchema = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/);
+const sizeNamePattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+export const sizeNameSchema = z.string().regex(sizeNamePattern);
 
 const MiB = 1024 * 1024;
 const instances = [
@@ -23,27 +25,32 @@ const custom = {
   diskMbMax: 20_000,
 } as const;
 
-const sizeSettingsSchema = z
-  .strictObject({
-    instance: z
-      .union([
-        z.enum(instances),
-        z.string().regex(/^\d+\/\d+\/\d+$/, "must be one of the platform's, or vcpu/MiB/MB of one"),
-      ])
-      .optional(),
-    memoryMib: z.coerce
-      .number()
-      .int()
-      .min(limits.jailMemoryBytesMin / MiB)
-      .optional(),
-    processes: z.coerce
-      .number()
-      .int()
-      .min(limits.jailProcessesMin)
-      .max(limits.jailProcessesMax)
-      .optional(),
-  })
-  .refine((it) => Object.keys(it).length > 0, "must set instance, memoryMib or processes");
+const sizeSettings = z.strictObject({
+  instance: z
+    .union([
+      z.enum(instances),
+      z.string().regex(/^\d+\/\d+\/\d+$/, "must be one of the platform's, or vcpu/MiB/MB of one"),
+    ])
+    .optional(),
+  memoryMib: z.coerce
+    .number()
+    .int()
+    .min(limits.jailMemoryBytesMin / MiB)
+    .optional(),
+  processes: z.coerce
+    .number()
+    .int()
+    .min(limits.jailProcessesMin)
+    .max(limits.jailProcessesMax)
+    .optional(),
+});
+
+const sizeSettingNames = Object.keys(sizeSettings.shape);
+
+const sizeSettingsSchema = sizeSettings.refine(
+  (it) => Object.keys(it).length > 0,
+  "must set instance, memoryMib or processes",
+);
 
 /** As configured when the sandbox was created; later changes of the configuration do not apply to it. */
 export type Size = {
@@ -55,22 +62,15 @@ export type Size = {
   processes?: number;
 };
 
-/** Entries are separated by white space: `small:instance=basic,memoryMib=512,processes=256 large:…`. */
+/** `small:instance=basic,memoryMib=512,processes=256 large:…`. */
 export function parseSizes(text: string): ReadonlyMap<string, Size> {
+  const form = { name: sizeNamePattern, what: "a name", names: sizeSettingNames };
   const sizes = new Map<string, Size>();
-  for (const entry of text.split(/\s+/).filter((part) => part !== "")) {
-    const [, name = "", rest = ""] = /^([^:]*):(.*)$/.exec(entry) ?? [];
-    if (!sizeNameSchema.safeParse(name).success || sizes.has(name)) {
-      throw new Error(`${entry}: must begin with a name of its own and a colon`);
-    }
-    const pairs = rest.split(",").map((pair) => pair.split("=", 2));
-    const read = sizeSettingsSchema.safeParse(Object.fromEntries(pairs));
-    if (!read.success) {
-      const [issue] = read.error.issues;
-      const where = issue?.path.length ? `${issue.path.join(".")} ` : "";
-      throw new Error(`${name}: ${where}${issue?.message ?? "is not valid"}`);
-    }
-    const { instance, memoryMib, processes } = read.data;
+  for (const [name, { instance, memoryMib, processes }] of parseEntries(
+    text,
+    form,
+    sizeSettingsSchema,
+  )) {
     sizes.set(name, {
       name,
       ...(instance === undefined ? {} : { instance: parseInstance(instance) }),

@@ -34,7 +34,8 @@ function asHtml(text: string): string {
 export function page(c: Context<ApiEnv>): Response {
   c.header("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'");
   const { origin } = new URL(c.req.url);
-  if (isConfigured(c.env)) return c.html(html(readConfig(c.env).publicUrl ?? origin, "")) as Response;
+  if (isConfigured(c.env))
+    return c.html(html(readConfig(c.env).publicUrl ?? origin, "")) as Response;
   const note = `<p><strong>Not ready yet.</strong> ${asHtml(unconfigured)}</p>\n`;
   return c.html(html(origin, note)) as Response;
 }

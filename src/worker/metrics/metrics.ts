@@ -8,6 +8,7 @@ import { engineHealth } from "../../runtime/engine.ts";
 import { queuedCalls } from "../admission.ts";
 import { unauthenticated } from "../auth/auth.ts";
 import { digestOf } from "../auth/keys.ts";
+import { callsAtOnce } from "../calls-at-once.ts";
 import type { ApiEnv } from "../http/context.ts";
 import { keysObject } from "../http/objects.ts";
 import { version } from "../http/version.ts";
@@ -64,7 +65,7 @@ function ofCalls(): Metric[] {
       samples: seconds,
     },
     gauge("berth_calls_in_flight", "Calls whose response has not begun.", [
-      { value: calls.inFlight },
+      { value: callsAtOnce.count },
     ]),
     gauge("berth_calls_queued", "Calls that wait for their tenant's turn.", [
       { value: queuedCalls() },

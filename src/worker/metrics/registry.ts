@@ -16,7 +16,6 @@ export class CallCounts {
   /** By verb and outcome, such as `2xx` or the status of a refusal. */
   readonly outcomes = new Map<string, { verb: VerbName; status: string; count: number }>();
   readonly timings = new Map<VerbName, Timings>();
-  inFlight = 0;
 
   record(verb: VerbName, status: number, ms: number): void {
     const shown = status < 400 ? `${Math.floor(status / 100)}xx` : String(status);

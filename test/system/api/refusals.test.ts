@@ -75,7 +75,10 @@ describe("configuration that npm start refuses", () => {
       { BERTH_ORIGINS: "app.example.org" },
       /^berth: BERTH_ORIGINS must be a list of origins such as /,
     ],
-    [{ BERTH_SIZES: "small:cores=2" }, /^berth: BERTH_SIZES must be a list of .*"cores"$/],
+    [
+      { BERTH_SIZES: "small:cores=2" },
+      /^berth: BERTH_SIZES must be a list of .*: has no cores, but instance, memoryMib, processes$/,
+    ],
   ])(
     "[O10] %j, which only the Worker can read, is refused with one line too",
     async (env, line) => {

@@ -194,16 +194,15 @@ it.skipIf(!has("nginx"))(
     const berth = connect({ url: `http://127.0.0.1:${port}`, key: server.key, WebSocket });
     const id = await server.create();
     const sandbox = berth.sandbox(id);
-    const lease = await sandbox.hold({ holder: "behind a proxy" });
+    const lease = await sandbox.lease.hold({ holder: "behind a proxy" });
     expect((await server.call("GET", `/v1/sandboxes/${id}/lease`)).body).toMatchObject({
       ...{ state: "held", holder: "behind a proxy" },
     });
     await lease.release();
-    const chosen = sandbox.hold({ by: "connection" });
+    const chosen = sandbox.lease.hold({ by: "connection" });
     await expect(chosen).rejects.toMatchObject({ code: "upgrade_required" });
-    const made = await server.call("POST", `/v1/sandboxes/${id}/terminals`, { id: "one" });
-    expect(made.status).toBe(201);
-    await expect(sandbox.attachTerminal("one")).rejects.toMatchObject({
+    const terminal = await sandbox.terminals.create({ id: "one" });
+    await expect(terminal.attach()).rejects.toMatchObject({
       code: "upgrade_required",
       hint: expect.stringContaining("reverse-proxy"),
     });

@@ -79,6 +79,7 @@ describe("the quota of a tenant", () => {
     expect(quotaOf(parseQuotas(""), "acme")).toEqual({});
     for (const text of ["acme", "acme:", "acme:sandboxes", "acme:cpu=1", "acme:sandboxes=-1"])
       expect(() => parseQuotas(text), text).toThrow(/^acme:? ?/);
+    expect(() => parseQuotas("a:cpu=1")).toThrow("sandboxes, createsPerMinute, callsAtOnce");
     expect(() => parseQuotas("a:sandboxes=1 a:sandboxes=2")).toThrow("a:sandboxes=2");
   });
 });

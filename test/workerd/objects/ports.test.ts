@@ -92,7 +92,7 @@ describe("ports", () => {
     expect(ports).toEqual([]);
   });
 
-  it("[J20] a browser gets a page that explains, in which nothing is markup; a program gets JSON", async () => {
+  it("[J29] a browser gets a page that explains, in which nothing is markup; a program gets JSON", async () => {
     const id = await createSandbox();
     await containerOf(id).serve(8000);
     const port = await open(id);
