@@ -83,7 +83,8 @@ export async function use(signal: NonNullable<CallOptions["signal"]>): Promise<s
 describe("the package, installed in an empty project", () => {
   beforeAll(async () => {
     made = await InstalledPackage.fromSources();
-  });
+    // Packing compiles all types twice, which takes minutes on a machine that does much else.
+  }, 400_000);
   afterAll(() => made?.remove());
 
   it("[SD8] is the only installed package, and contains the SDK, its types and the command", () => {
