@@ -9,6 +9,8 @@ export type Env = {
   DIRECTORY: DurableObjectNamespace<import("./objects/directory/object.ts").DirectoryObject>;
   PLAN: DurableObjectNamespace<import("./objects/plan/object.ts").PlanObject>;
   KEYS: DurableObjectNamespace<import("./objects/keys/object.ts").KeysObject>;
+  /** The dashboard's files. */
+  ASSETS?: Fetcher;
   BERTH_API_KEYS?: string;
   BERTH_ADMIN_KEYS?: string;
   BERTH_SECRET?: string;

@@ -39,6 +39,29 @@ const targets = [
     make: (folder) => compileAgent(join(folder, basename(paths.agent))),
   },
   {
+    name: "the dashboard",
+    sources: ["src/dashboard", "src/client", "src/protocol", "package-lock.json"],
+    outputs: [paths.dashboard],
+    make: (folder) => {
+      const made = join(folder, basename(paths.dashboard));
+      runTool(tools.bun, [
+        ...[
+          "build",
+          "--target=browser",
+          "--minify",
+          "--splitting",
+          "--outdir",
+          join(made, "assets"),
+        ],
+        ...["--entry-naming=[name].[ext]", "--chunk-naming=part-[hash].[ext]"],
+        ...["src/dashboard/main.tsx", "src/dashboard/main.css"],
+      ]);
+      for (const name of ["index.html", "assets/icon.svg"]) {
+        copyFileSync(join(root, "src/dashboard", basename(name)), join(made, name));
+      }
+    },
+  },
+  {
     name: "the Worker",
     sources: ["src", "wrangler.toml", "package-lock.json"],
     outputs: [`${paths.worker}.map`, paths.worker],
@@ -120,6 +143,8 @@ function make(target) {
     target.make(folder);
     for (const output of target.outputs) {
       mkdirSync(dirname(output), { recursive: true });
+      // A folder takes the place of none but an absent one.
+      rmSync(output, { recursive: true, force: true });
       renameSync(join(folder, basename(output)), output);
     }
   } finally {

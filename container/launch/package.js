@@ -5,6 +5,7 @@
 import {
   chmodSync,
   copyFileSync,
+  cpSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -32,7 +33,7 @@ async function makePackage() {
     const programs = bundled
       .filter((name) => name.endsWith(".js"))
       .map((name) => join(folder, name));
-    writeFileSync(join(folder, "licenses.txt"), licensesOf(programs));
+    writeFileSync(join(folder, "licenses.txt"), licensesOf([...programs, ...readableDashboard()]));
     await writeTypes(join(folder, "types"));
     rmSync(paths.package, { recursive: true, force: true });
     chmodSync(folder, 0o755);
@@ -65,6 +66,17 @@ function bundleServer(folder) {
   ];
   runTool(tools.bun, [...options, join(root, "container/agent/main.ts")]);
   copyFileSync(paths.worker, join(server, "worker.js"));
+  cpSync(paths.dashboard, join(server, "dashboard"), { recursive: true });
+}
+
+/** The dashboard that is packed is minified: this one has the names of the packages in it. */
+function readableDashboard() {
+  const folder = join(paths.dist, "readable-dashboard");
+  runTool(tools.bun, [
+    ...["build", "--target=browser", "--splitting", "--outdir", folder],
+    join(root, "src/dashboard/main.tsx"),
+  ]);
+  return readdirSync(folder).map((name) => join(folder, name));
 }
 
 /** @type {(entry: string, outfile: string, options: string[]) => void} */

@@ -13,6 +13,7 @@ export const paths = {
   /** The agent for the platform's machines, which are x86-64 whatever this one is. */
   imageAgent: join(root, "dist/image/berth-agent"),
   worker: join(root, "dist/worker/index.js"),
+  dashboard: join(root, "dist/dashboard"),
   package: join(root, "dist/package"),
   engine: join(root, "container/engine/main.ts"),
 };

@@ -34,6 +34,7 @@ await runServer("berth serve", prepareWorkerd, {
     tools.bun = findProgram("bun");
     tools.workerd = findProgram("workerd");
     paths.worker = join(server, "worker.js");
+    paths.dashboard = join(server, "dashboard");
     paths.engine = join(server, "engine/main.js");
     paths.agent = compileAgent(join(data, "bin"));
   },

@@ -65,12 +65,33 @@ export async function runServer(
         const lines = firstCommands({ url, berth, data: options.data, isFound: record.isFound });
         const text = hint(lines, { firstRun: firstRun || process.stderr.isTTY === true });
         if (text !== undefined) printStatus(text);
+        if (process.stderr.isTTY === true) void printDashboardLink(url, secrets.key);
       },
     ).finally(() => removeRecord());
     lock.release();
     return code;
   });
   process.exit();
+}
+
+/**
+ * A person is at the terminal: the link works once, within a minute. Without it `berth dashboard` prints another.
+ * @param {string} url
+ * @param {string} key
+ */
+async function printDashboardLink(url, key) {
+  try {
+    const response = await fetch(`${url}/v1/sign-ins`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}` },
+      signal: AbortSignal.timeout(10_000),
+    });
+    const { ticket } = /** @type {{ ticket?: string }} */ (await response.json());
+    if (response.ok)
+      printStatus(`Dashboard, for one sign-in within a minute: ${url}/#ticket=${ticket}`);
+  } catch {
+    // The server works without it.
+  }
 }
 
 /**

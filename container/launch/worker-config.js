@@ -69,6 +69,7 @@ export function workerdConfig({ host, port }) {
       ({ binding, className }) =>
         `( name = "${binding}", durableObjectNamespace = "${className}" ),`,
     ),
+    `( name = "ASSETS", service = "dashboard" ),`,
     ...environmentBindings.map((name) => `( name = "${name}", fromEnvironment = "${name}" ),`),
   ];
   return `using Workerd = import "/workerd/workerd.capnp";
@@ -77,6 +78,7 @@ const config :Workerd.Config = (
   services = [
     ( name = "berth", worker = .berth ),
     ( name = "objects", disk = ( path = "objects", writable = true ) ),
+    ( name = "dashboard", disk = "dashboard" ),
     ( name = "loopback", network = ( allow = ["local"] ) ),
   ],
   v8Flags = [ ${v8Flags.map((flag) => `"${flag}"`).join(", ")} ],

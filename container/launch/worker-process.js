@@ -1,7 +1,7 @@
 /**
  * The process that serves the Worker: workerd for `npm start`, `wrangler dev` for `npm run dev`.
  */
-import { copyFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { formatAddress, localAddressOf } from "./address.js";
@@ -123,6 +123,9 @@ function configurationErrorIn(body) {
 export function prepareWorkerd({ host, port, data }, bindings) {
   // A copy, so that a build does not change what a running server serves, and a restart serves the same.
   copyFileSync(paths.worker, join(data, "worker.js"));
+  const dashboard = join(data, "dashboard");
+  rmSync(dashboard, { recursive: true, force: true });
+  cpSync(paths.dashboard, dashboard, { recursive: true });
   const config = join(data, "workerd.capnp");
   writeFileSync(config, workerdConfig({ host, port }));
   return new WorkerProcess(
@@ -143,7 +146,8 @@ export function prepareWorkerd({ host, port, data }, bindings) {
           args: [
             ...["--pdeathsig", "KILL", "--", tools.workerd, "serve", config],
             ...["--socket-addr", `http=${formatAddress(host, listenPort)}`],
-            ...["--directory-path", `objects=${join(data, "objects")}`, "--control-fd", "3"],
+            ...["--directory-path", `objects=${join(data, "objects")}`],
+            ...["--directory-path", `dashboard=${dashboard}`, "--control-fd", "3"],
           ],
           env: { ...bindings, TZ: "UTC" },
           control: true,

@@ -2,6 +2,7 @@
 import type { Command } from "./command.ts";
 import { attachCommand } from "./commands/attach.ts";
 import { cpCommand } from "./commands/cp.ts";
+import { dashboardCommand } from "./commands/dashboard.ts";
 import { execCommand } from "./commands/exec.ts";
 import { keysCommand } from "./commands/keys.ts";
 import { killCommand } from "./commands/kill.ts";
@@ -38,6 +39,7 @@ export const commands: Command[] = [
   resetCommand,
   stopCommand,
   planCommand,
+  dashboardCommand,
   loginCommand,
   keysCommand,
   serveCommand,

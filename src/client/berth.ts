@@ -1,6 +1,7 @@
 /** The entry of the SDK: all sandboxes, plans and events of one key. The key is in no object that this returns. */
 import type { Counts, ListedSandbox, SandboxesInput } from "../protocol/directory.ts";
 import type { CreateInput, Sandbox as SandboxInfo, StateName } from "../protocol/sandbox.ts";
+import type { SignIn } from "../protocol/sign-in.ts";
 import { berthCalls } from "./calls.ts";
 import { type ConnectOptions, clientConfig } from "./connect.ts";
 import { createHttpClient } from "./http/http-client.ts";
@@ -111,6 +112,15 @@ export class Berth {
   /** The number of sandboxes in each state. */
   counts(options: CallOptions = {}): Promise<Counts> {
     return this.#calls.counts(options);
+  }
+
+  /**
+   * Creates a ticket that signs a browser in once, within a minute, with the rights of this key: open
+   * `<address>/#ticket=<ticket>`.
+   */
+  createSignIn(options: CallOptions = {}): Promise<SignIn> {
+    const client = this.#connection.client.with(options);
+    return client.request({ method: "POST", path: "/v1/sign-ins" });
   }
 
   /** The events of all sandboxes, each once and in order. Reconnects after a lost connection; never ends by itself. */

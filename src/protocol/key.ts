@@ -41,7 +41,10 @@ export const keySchema = component("Key", {
   createdAt: z.iso.datetime(),
   expiresAt: z.iso.datetime().optional(),
   lastUsedAt: z.iso.datetime().optional().describe("Exact to a minute; absent if never used."),
-  source: z.enum(["api", "file"]).describe("`file`: listed in the keys file of the server."),
+  source: z
+    .enum(["api", "file", "session"])
+    .describe("`file`: listed in the keys file of the server. `session`: a browser signed in."),
+  signedInBy: z.string().optional().describe("Of a session: the id of the key that signed in."),
 });
 
 export const madeKeySchema = keySchema

@@ -408,6 +408,14 @@ export const limits = {
   keyCacheMs: 3 * second,
   /** Keys whose lookup the Worker remembers. */
   keyCacheMax: 10_000,
+  /** A ticket of a printed link signs in within this. */
+  signInTicketMs: minute,
+  /** Unused tickets of one tenant. */
+  signInTicketsMax: 100,
+  /** How long a browser stays signed in. */
+  sessionKeyMs: 12 * 60 * minute,
+  /** Browsers of one tenant that are signed in: one more ends the oldest. */
+  sessionKeysMax: 200,
 
   /** Tenants that the metrics show: each is asked for its counts at each scrape. */
   metricsTenantsMax: 200,

@@ -1,5 +1,5 @@
 /** Writes a line for each call if the operator wants it: who called which verb of which sandbox, and how it ended. */
-import { readConfig } from "../config.ts";
+import { isConfigured, readConfig } from "../config.ts";
 import type { Caller } from "../protocol/rights.ts";
 import type { VerbName } from "../protocol/verbs.ts";
 import type { ApiContext } from "./http/context.ts";
@@ -8,6 +8,7 @@ import type { ApiContext } from "./http/context.ts";
 const commandCharsMax = 200;
 
 export function logCall(c: ApiContext, verb: VerbName, status: number, ms: number): void {
+  if (!isConfigured(c.env)) return;
   const { accessLog } = readConfig(c.env);
   if (accessLog === "off") return;
   const { tenant, key, keyId, token } = (c.get("caller") ?? {}) as Partial<Caller>;

@@ -11,12 +11,13 @@ import { logCall } from "./access-log.ts";
 import { admitted } from "./admission.ts";
 import { authenticate, isAdministrator, requireRights } from "./auth/auth.ts";
 import { callsAtOnce } from "./calls-at-once.ts";
+import { asset, frontPage } from "./dashboard/pages.ts";
+import { authorizationOf, createSignIn, getCaller, signIn, signOut } from "./dashboard/session.ts";
 import { refuseWhenDiskFull } from "./disk.ts";
 import { readNothing } from "./http/body.ts";
 import type { ApiContext, ApiEnv, Handler } from "./http/context.ts";
 import { allowOrigins } from "./http/cors.ts";
 import { noSuchRoute, refuse } from "./http/errors.ts";
-import { page } from "./http/front-page.ts";
 import { bytesType, eventStreamType } from "./http/headers.ts";
 import { openApi } from "./http/openapi.ts";
 import { checkQuery } from "./http/query.ts";
@@ -49,6 +50,10 @@ const special = {
   listKeys: keys.list,
   removeKey: keys.remove,
   replaceFileKeys: keys.replaceFile,
+  createSignIn,
+  signIn,
+  getCaller,
+  signOut,
   acquireLease: lease.acquire,
   renewLease: lease.renew,
   releaseLease: lease.release,
@@ -115,7 +120,8 @@ export function createApp(caller?: Caller) {
     }
   });
   app.use(allowOrigins);
-  app.get("/", page);
+  app.get("/", frontPage);
+  app.get("/assets/:name", asset);
   app.get("/metrics", (c) => metrics(c));
   app.get("/openapi.json", (c) => c.json(openApi()));
   for (const name of Object.keys(verbs) as VerbName[]) {
@@ -134,7 +140,7 @@ export function createApp(caller?: Caller) {
     });
   }
   app.use("/v1/*", async (c, next) => {
-    c.set("caller", caller ?? (await authenticate(c.req.header("authorization"), c.env)));
+    c.set("caller", caller ?? (await authenticate(authorizationOf(c), c.env)));
     await next();
   });
   app.notFound(noSuchRoute);
@@ -170,7 +176,7 @@ function authorize(
   bound: Caller | undefined,
 ): undefined | Promise<void> {
   if (row.right === undefined) return undefined;
-  const header = c.req.header("authorization");
+  const header = authorizationOf(c);
   const isForAdministrators = row.right === "administrator" && bound === undefined;
   if (isForAdministrators && isAdministrator(header, c.env)) return undefined;
   if (withTicket.includes(row) && connectTicket(c) !== undefined) return undefined;

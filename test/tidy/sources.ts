@@ -9,7 +9,12 @@ export type Source = { path: string; text: string };
 export function allSources(): Source[] {
   return sourceFiles()
     .filter((path) => lstatSync(join(root, path)).isFile())
-    .map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));
+    .map((path) => ({ path, text: textOf(path) }));
+}
+
+/** The bytes of a picture are no text, and would be taken for any. */
+function textOf(path: string): string {
+  return path.endsWith(".png") ? "" : readFileSync(join(root, path), "utf8");
 }
 
 export function isCode({ path }: Source): boolean {

@@ -15,7 +15,20 @@ export type HeldKey = {
   name: string;
   rights: readonly Right[];
   expiresAt: number | null;
+  /** The id of the key that signed in, if this is the key of a session. */
+  signedInBy?: string;
 };
+
+/** Whose rights a session gets. */
+export type SessionHolder = {
+  tenant: string;
+  name: string;
+  rights: readonly Right[];
+  signedInBy: string;
+};
+
+/** The digest of a ticket, or the holder of a key that was given itself. */
+export type SignInBy = { ticket: string } | SessionHolder;
 
 /** The Directory of a tenant, as this object calls it. */
 export type EndKey = (tenant: string, id: string) => Promise<void>;
@@ -26,7 +39,8 @@ type Row = {
   tenant: string;
   name: string;
   rights: string;
-  source: "api" | "file";
+  source: Key["source"];
+  signed_in_by: string | null;
   created_at: number;
   expires_at: number | null;
   used_at: number | null;
@@ -63,8 +77,7 @@ export class KeysActor {
     if (now - (row.used_at ?? 0) >= minuteMs) {
       this.#host.sql("UPDATE key SET used_at = ? WHERE hash = ?", now, row.hash);
     }
-    const { id, tenant, name, expires_at: expiresAt } = row;
-    return { id, tenant, name, rights: JSON.parse(row.rights) as Right[], expiresAt };
+    return toHeldKey(row);
   }
 
   /** The digests of keys that come from a file. Their form does not show that they are Berth's. */
@@ -85,7 +98,9 @@ export class KeysActor {
 
   create({ name, tenant, rights: given, ttlMs }: KeyCall, hash: string): Key {
     this.#refuseTaken(tenant, name);
-    const [{ n } = { n: 0 }] = this.#host.sql<{ n: number }>("SELECT count(*) AS n FROM key");
+    const [{ n } = { n: 0 }] = this.#host.sql<{ n: number }>(
+      "SELECT count(*) AS n FROM key WHERE source != 'session'",
+    );
     if (n >= limits.keysMadeMax) {
       throw new BerthError("too_many", `This installation has ${n} keys.`, {
         hint: "Remove keys that are no longer used.",
@@ -96,6 +111,78 @@ export class KeysActor {
     this.#insert({ name, tenant, rights: given, sha256: hash }, "api", expiresAt);
     this.#arm();
     return toKey(this.#row(hash));
+  }
+
+  /** Keeps the digest of a ticket for one sign-in; returns when it expires. */
+  createSignIn(holder: SessionHolder, ticket: string): number {
+    const now = this.#host.clock();
+    this.#host.sql("DELETE FROM sign_in WHERE expires_at <= ?", now);
+    const [{ n } = { n: 0 }] = this.#host.sql<{ n: number }>(
+      "SELECT count(*) AS n FROM sign_in WHERE tenant = ?",
+      holder.tenant,
+    );
+    if (n >= limits.signInTicketsMax) {
+      throw new BerthError("too_many", `There are ${n} unused tickets of this tenant.`, {
+        hint: "Use one of them, or wait for a minute.",
+        facts: { signInTicketsMax: limits.signInTicketsMax },
+      });
+    }
+    const expiresAt = now + limits.signInTicketMs;
+    this.#host.sql(
+      "INSERT INTO sign_in (ticket, tenant, holder, expires_at) VALUES (?, ?, ?, ?)",
+      ticket,
+      holder.tenant,
+      JSON.stringify(holder),
+      expiresAt,
+    );
+    return expiresAt;
+  }
+
+  /** The ticket is used up in the commit that makes the session. */
+  signIn(by: SignInBy, hash: string): HeldKey {
+    const key = this.#host.transaction(() => {
+      const holder = "ticket" in by ? this.#useTicket(by.ticket) : by;
+      const { tenant, name, rights: given, signedInBy } = holder;
+      const [parent] = this.#host.sql<Row>("SELECT * FROM key WHERE id = ?", signedInBy);
+      const isVariable = signedInBy.startsWith("variable:");
+      if (parent === undefined && !isVariable) throw unusableTicket();
+      const expiresAt = Math.min(
+        this.#host.clock() + limits.sessionKeyMs,
+        parent?.expires_at ?? Number.POSITIVE_INFINITY,
+      );
+      const oldest = this.#host.sql<Row>(
+        "SELECT * FROM key WHERE tenant = ? AND source = 'session' ORDER BY created_at DESC LIMIT -1 OFFSET ?",
+        tenant,
+        limits.sessionKeysMax - 1,
+      );
+      for (const row of oldest) this.#remove(row);
+      const session = { tenant, name: sessionName(name, hash), rights: given, sha256: hash };
+      this.#insert(session, "session", expiresAt);
+      this.#host.sql("UPDATE key SET signed_in_by = ? WHERE hash = ?", signedInBy, hash);
+      return toHeldKey(this.#row(hash));
+    });
+    this.#arm();
+    return key;
+  }
+
+  /** Ends a session. Ending one that is gone succeeds. */
+  signOut(id: string): void {
+    const [row] = this.#host.sql<Row>("SELECT * FROM key WHERE id = ?", id);
+    if (row !== undefined && row.source !== "session") {
+      throw new BerthError("bad_request", "The key of this request is not that of a session.", {
+        hint: "Only a browser that has signed in can sign out.",
+      });
+    }
+    this.remove(id);
+  }
+
+  #useTicket(ticket: string): SessionHolder {
+    const [row] = this.#host.sql<{ holder: string; expires_at: number }>(
+      "DELETE FROM sign_in WHERE ticket = ? RETURNING holder, expires_at",
+      ticket,
+    );
+    if (row === undefined || row.expires_at <= this.#host.clock()) throw unusableTicket();
+    return JSON.parse(row.holder) as SessionHolder;
   }
 
   list(): Key[] {
@@ -184,6 +271,10 @@ export class KeysActor {
 
   #remove({ hash, id, tenant }: Row): void {
     const now = this.#host.clock();
+    // A session ends with the key that signed in.
+    for (const session of this.#host.sql<Row>("SELECT * FROM key WHERE signed_in_by = ?", id)) {
+      this.#remove(session);
+    }
     this.#host.sql("DELETE FROM key WHERE hash = ?", hash);
     this.#host.sql(
       "INSERT OR REPLACE INTO ending (id, tenant, last_at, try_at) VALUES (?, ?, ?, ?)",
@@ -242,7 +333,33 @@ function toKey(row: Row): Key {
     ...(row.expires_at === null ? {} : { expiresAt: toIso(row.expires_at) }),
     ...(row.used_at === null ? {} : { lastUsedAt: toIso(row.used_at) }),
     source: row.source,
+    ...(row.signed_in_by === null ? {} : { signedInBy: row.signed_in_by }),
   };
+}
+
+function toHeldKey(row: Row): HeldKey {
+  return {
+    id: row.id,
+    tenant: row.tenant,
+    name: row.name,
+    rights: JSON.parse(row.rights) as Right[],
+    expiresAt: row.expires_at,
+    ...(row.signed_in_by === null ? {} : { signedInBy: row.signed_in_by }),
+  };
+}
+
+const sessionNameCharsMax = 50;
+const sessionDigits = 6;
+
+/** Says who signed in, and tells the browsers of one person apart. */
+function sessionName(name: string, hash: string): string {
+  return `${name.slice(0, sessionNameCharsMax)}.web-${hash.slice(0, sessionDigits)}`;
+}
+
+function unusableTicket(): BerthError {
+  return new BerthError("unauthenticated", "The ticket is used, expired or unknown.", {
+    hint: "Make a new link with `berth dashboard`.",
+  });
 }
 
 function toIso(time: number): string {

@@ -28,6 +28,16 @@ const steps: readonly string[][] = [
        try_at INTEGER NOT NULL
      ) WITHOUT ROWID`,
   ],
+  [
+    "ALTER TABLE key ADD COLUMN signed_in_by TEXT",
+    "CREATE INDEX key_session ON key (signed_in_by) WHERE signed_in_by IS NOT NULL",
+    `CREATE TABLE sign_in (
+       ticket TEXT PRIMARY KEY,
+       tenant TEXT NOT NULL,
+       holder TEXT NOT NULL,
+       expires_at INTEGER NOT NULL
+     ) WITHOUT ROWID`,
+  ],
 ];
 
 export function migrate(host: ObjectHost): void {

@@ -5,7 +5,7 @@ import type { Key, KeyCall, KeyFile } from "../../protocol/key.ts";
 import { sleepOf } from "../shared/beat.ts";
 import { type DurableHost, durableHost } from "../shared/durable-host.ts";
 import { type Result, toResult } from "../shared/result.ts";
-import { type HeldKey, KeysActor } from "./actor.ts";
+import { type HeldKey, KeysActor, type SessionHolder, type SignInBy } from "./actor.ts";
 
 export class KeysObject extends DurableObject<Env> {
   readonly #host: DurableHost;
@@ -53,6 +53,21 @@ export class KeysObject extends DurableObject<Env> {
 
   replaceFile(file: KeyFile): Promise<Result<Key[]>> {
     return toResult(() => this.#actor.replaceFile(file));
+  }
+
+  createSignIn(holder: SessionHolder, ticket: string): Promise<Result<number>> {
+    return toResult(() => this.#actor.createSignIn(holder, ticket));
+  }
+
+  signIn(by: SignInBy, hash: string): Promise<Result<HeldKey>> {
+    return toResult(() => this.#actor.signIn(by, hash));
+  }
+
+  signOut(id: string): Promise<Result<null>> {
+    return toResult(() => {
+      this.#actor.signOut(id);
+      return null;
+    });
   }
 
   override async alarm(): Promise<void> {

@@ -12,6 +12,7 @@ import type { Schemas } from "./row.ts";
 import { sandboxRows } from "./sandboxes.ts";
 import { sessionRows } from "./sessions.ts";
 import { settingsRows } from "./settings.ts";
+import { signInRows } from "./sign-ins.ts";
 import { terminalRows } from "./terminals.ts";
 
 export const verbRows = (schemas: Schemas) => ({
@@ -22,6 +23,7 @@ export const verbRows = (schemas: Schemas) => ({
   ...accessRows(schemas),
   ...directoryRows(schemas),
   ...keyRows(schemas),
+  ...signInRows(schemas),
   ...checkpointRows(schemas),
   ...portRows(schemas),
   ...processRows(schemas),

@@ -16,4 +16,5 @@ export * from "../rights.ts";
 export * from "../sandbox.ts";
 export * from "../session.ts";
 export * from "../settings.ts";
+export * from "../sign-in.ts";
 export * from "../terminal.ts";

@@ -4,6 +4,7 @@
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { type Config, type Env, readConfig } from "../../config.ts";
+import type { HeldKey } from "../../objects/keys/actor.ts";
 import { BerthError } from "../../protocol/errors.ts";
 import { type Caller, type Right, rights } from "../../protocol/rights.ts";
 import type { VerbRow } from "../../protocol/verbs/row.ts";
@@ -41,9 +42,20 @@ function authenticateToken(caller: Caller, env: Env): Caller | Promise<Caller> {
 
 async function authenticateHeld(bearer: string, env: Env): Promise<Caller> {
   const key = await findKey(env, bearer);
-  if (key === undefined) throw unauthenticated("The key is unknown.");
+  if (key === undefined || !isSignedIn(key, readConfig(env))) {
+    throw unauthenticated("The key is unknown.");
+  }
   return { tenant: key.tenant, rights: key.rights, key: key.name, keyId: key.id };
 }
+
+/** A session ends with its key. The object knows the keys that it holds; those of the variable are known here. */
+function isSignedIn({ signedInBy }: HeldKey, { tenants }: Config): boolean {
+  if (signedInBy?.startsWith(variablePrefix) !== true) return true;
+  const shown = signedInBy.slice(variablePrefix.length);
+  return [...tenants.keys()].some((digest) => digest.startsWith(shown));
+}
+
+const variablePrefix = "variable:";
 
 /** An administrator belongs to no tenant, so there is no caller. */
 export function isAdministrator(header: string | undefined, env: Env): boolean {
@@ -128,8 +140,10 @@ export function requireRight(
   });
 }
 
-export function unauthenticated(message: string): BerthError {
+export function unauthenticated(message: string, hint?: string): BerthError {
   return new BerthError("unauthenticated", message, {
-    hint: "Send `Authorization: Bearer <key>`; on one machine the key is in the file <data>/key.",
+    hint:
+      hint ??
+      "Send `Authorization: Bearer <key>`; on one machine the key is in the file <data>/key.",
   });
 }

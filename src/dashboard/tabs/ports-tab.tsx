@@ -1,0 +1,112 @@
+/** Servers in the sandbox: open an address for a port, look at it, close it. */
+import { useState } from "preact/hooks";
+import type { Port } from "../../client/index.ts";
+import type { TabProps } from "../pages/sandbox-page.tsx";
+import { Action } from "../parts/action.tsx";
+import { ErrorNote } from "../parts/error-note.tsx";
+import { formatTime } from "../parts/format.ts";
+import { curlLine, SameAs } from "../parts/same-as.tsx";
+import { useRights } from "../parts/session.ts";
+import { usePolled } from "../parts/use-polled.ts";
+
+export function PortsTab({ sandbox }: TabProps) {
+  const list = usePolled((signal) => sandbox.ports.list({ signal }), { everyMs: 4000 });
+  const [port, setPort] = useState("8000");
+  const [opened, setOpened] = useState<Port>();
+  const mayDo = useRights();
+  const open = async (number: number) => {
+    setOpened(await sandbox.ports.open(number));
+    await list.refresh();
+  };
+  const close = async (number: number) => {
+    await sandbox.ports.close(number);
+    if (opened?.port === number) setOpened(undefined);
+    await list.refresh();
+  };
+  const ports = list.value ?? [];
+  return (
+    <>
+      <div class="card">
+        {mayDo("exec") && (
+          <div class="row">
+            <label class="inline">
+              Port
+              <input
+                type="number"
+                min="1"
+                max="65535"
+                value={port}
+                onInput={(event) => setPort(event.currentTarget.value)}
+              />
+            </label>
+            <Action class="primary" run={() => open(Number(port))}>
+              Open
+            </Action>
+          </div>
+        )}
+        <ErrorNote error={list.error} what="Reading the ports" />
+        {ports.length === 0 ? (
+          <div class="empty">
+            <p>Open a port of a server in the sandbox to see it here and to share its address.</p>
+            <pre>berth port 8000</pre>
+          </div>
+        ) : (
+          <div class="scroll">
+            <table>
+              <tbody>
+                {ports.map((one) => (
+                  <tr key={one.port}>
+                    <td>{one.port}</td>
+                    <td>open since {formatTime(one.createdAt)}</td>
+                    <td class="row">
+                      {mayDo("exec") && (
+                        <>
+                          <Action
+                            class="small"
+                            run={() => open(one.port)}
+                            title="The old address ends"
+                          >
+                            New address
+                          </Action>
+                          <Action class="small" run={() => close(one.port)}>
+                            Close
+                          </Action>
+                        </>
+                      )}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+        <SameAs
+          curl={curlLine("POST", `/v1/sandboxes/${sandbox.id}/ports`, { port: Number(port) })}
+          command={`berth port ${port}`}
+          sdk={`const { url } = await sandbox.ports.open(${port})`}
+        />
+      </div>
+      {opened !== undefined && (
+        <div class="card">
+          <p class="row">
+            <a href={opened.url} target="_blank" rel="noopener noreferrer">
+              {opened.url}
+            </a>
+            <Action class="small" run={() => navigator.clipboard.writeText(opened.url)}>
+              Copy
+            </Action>
+            <span class="quiet">Everyone who knows this address can use it. It is shown once.</span>
+          </p>
+          {/* A host of its own, so what runs there cannot reach this page or its session. */}
+          <iframe
+            class="preview"
+            title={`Port ${opened.port}`}
+            src={opened.url}
+            sandbox="allow-scripts allow-forms allow-same-origin"
+            referrerpolicy="no-referrer"
+          />
+        </div>
+      )}
+    </>
+  );
+}
