@@ -106,6 +106,7 @@ export const createCallSchema = component("CreateCall", {
       "Milliseconds from each start until `onEnd` happens, whatever runs; PUT …/end moves the end. None by default.",
     ),
   onEnd: onEndSchema.optional().describe("What happens at the end; `destroy` by default."),
+  sudo: z.boolean().optional().describe("False: its commands cannot become root."),
   publicPorts: z
     .boolean()
     .optional()
@@ -215,6 +216,7 @@ export const sandboxSchema = component("Sandbox", {
   onEnd: onEndSchema.optional().describe("What happens at the end."),
   endsAt: z.iso.datetime().optional().describe("While it runs: when `onEnd` happens."),
   publicPorts: z.literal(true).optional().describe("Whether its ports answer without a token."),
+  sudo: z.literal(false).optional().describe("Whether its commands may become root."),
   wake: wakeSchema.describe("`auto`: a call starts it when it is paused."),
   scope: scopeSchema.optional().describe("What it works on, such as a repository and a branch."),
   client: clientSchema.optional().describe("What its creator says about itself."),

@@ -16,6 +16,8 @@ export type StartOptions = {
   envVersion?: number;
   network: Network;
   image?: string;
+  /** Whether commands may become root inside, where the runtime can offer that; left out: true. */
+  sudo?: boolean;
   /** A limit that the runtime cannot enforce is refused. */
   size?: Size;
   /** Start from this saved tree, even if other files are kept. */

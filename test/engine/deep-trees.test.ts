@@ -22,6 +22,7 @@ describe.each(identities())("deep trees of an engine that is %s", (as) => {
     const { bytes } = await sandbox.container.snapshot(snapshotId);
     expect(bytes).toBeGreaterThan(depth);
     expect(readdirSync(`${engine.data}/snapshots/${snapshotId}`).sort()).toEqual([
+      "packages",
       "root",
       "usr",
       "workspace",

@@ -1,5 +1,5 @@
 /** Root inside a sandbox: what it may do, what it cannot reach, and whose files its files are. */
-import { readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { fileRefusals, refusals, rootMay, tryRights } from "../security/rights.ts";
 import { claimedIdRanges } from "./id-ranges.ts";
@@ -93,6 +93,41 @@ cp /usr/bin/id /usr/bin/id-of-root && chmod 4755 /usr/bin/id-of-root`;
     expect((await restarted.sh(listing)).stdout).toBe(seen);
     const fork = await run(engine, { snapshot: handle });
     expect((await fork.sh(listing)).stdout).toBe(seen);
+  });
+
+  it.runIf(existsSync("/var/lib/dpkg/status"))(
+    "[R65] installs and removes a package, which a restart keeps and no other sandbox sees",
+    async () => {
+      const id = newId();
+      const first = await run(engine, { id });
+      const script = `set -e
+mkdir -p /tmp/made/DEBIAN /tmp/made/usr/bin && cd /tmp
+printf 'Package: made-here\\nVersion: 1\\nArchitecture: all\\nMaintainer: a <a@b.c>\\nDescription: made here\\n' > made/DEBIAN/control
+printf '#!/bin/sh\\necho made\\n' > made/usr/bin/made-here && chmod 755 made/usr/bin/made-here
+dpkg-deb --build --root-owner-group made >/dev/null && sudo dpkg -i made.deb >/dev/null && made-here`;
+      expect((await first.sh(script, 60_000)).stdout).toBe("made\n");
+      const status = "dpkg-query -s made-here | grep Status; made-here";
+      const restarted = await run(engine, { id });
+      expect((await restarted.sh(status)).stdout).toBe("Status: install ok installed\nmade\n");
+      expect((await other.sh(status)).exitCode).toBe(127);
+      expect(existsSync("/var/lib/dpkg/info/made-here.list")).toBe(false);
+      expect((await restarted.sh("sudo dpkg -r made-here; made-here")).exitCode).toBe(127);
+    },
+  );
+
+  it("[R66] is not there without `sudo`, but for who names it", async () => {
+    const without = await run(engine, { sudo: false });
+    const result = await without.sh(
+      "sudo -n id -u; su -c 'id -u' root </dev/null; cp /usr/bin/id . ; id -u",
+    );
+    expect(result.stdout).toBe("10001\n");
+    expect(
+      (await without.sh("cp /usr/bin/id /etc/id && chmod 4755 /etc/id; id -u", 20_000, "root"))
+        .stdout,
+    ).toBe("0\n");
+    expect((await without.sh("/etc/id -u; grep NoNew /proc/self/status")).stdout).toBe(
+      "10001\nNoNewPrivs:\t1\n",
+    );
   });
 
   it("[SC30] finds no way out: system calls, devices, settings of the kernel", async () => {

@@ -212,7 +212,13 @@ export function newId(): string {
   return `t${String(generated).padStart(7, "0")}${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
 }
 
-type Start = { startId?: string; internet?: boolean; snapshot?: string; size?: Size };
+type Start = {
+  startId?: string;
+  internet?: boolean;
+  snapshot?: string;
+  size?: Size;
+  sudo?: boolean;
+};
 
 export function newStart({ internet = false, ...more }: Start = {}) {
   const startId = crypto.randomUUID().replaceAll("-", "").slice(0, 16);

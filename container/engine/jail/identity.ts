@@ -8,6 +8,9 @@ export const jailHome = "/home/berth";
 /** Clients that were written for other sandboxes expect the home of their user here. */
 export const jailHomeOfClients = "/home/user";
 export const jailWorkspace = "/workspace";
+/** Where Debian lists the packages of /usr; other systems keep their list below it. */
+export const packagesFolder = "/var/lib/dpkg";
+
 /** What the agent writes for programs of the sandbox, such as its metadata. */
 export const agentFolder = "/run/berth";
 export const jailHostName = "sandbox";

@@ -18,7 +18,9 @@ export type JailSpec = {
   mountPoint: string;
   root: Overlay;
   usr: Overlay;
-  /** Has the folders of both overlays and the workspace. */
+  /** The list of installed packages, so that more can be installed; null: there is none, or nobody who may. */
+  packages: Overlay | null;
+  /** Has the folders of all overlays and the workspace. */
   tree: string;
   workspace: string;
   /** Program folders of the host's root that are no links into /usr; mounted read-only. */

@@ -1,7 +1,7 @@
 /** Mounts the file tree that a sandbox sees: what goes where, in which order, with which flags. */
 import { chownSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { outside } from "./id-range.ts";
-import { agentFolder, jailUser, jailWorkspace } from "./identity.ts";
+import { agentFolder, jailUser, jailWorkspace, packagesFolder } from "./identity.ts";
 import type { JailSpec } from "./jail-spec.ts";
 import { changeRoot, mount, mountFlag } from "./kernel.ts";
 import type { MappedFolders } from "./layers.ts";
@@ -36,6 +36,9 @@ export function buildRoot(given: JailSpec, mapped?: MappedFolders): void {
   };
   mountOverlay(root, overlayOptions(spec, spec.root));
   mountOverlay(`${root}/usr`, overlayOptions(spec, spec.usr));
+  if (spec.packages !== null) {
+    mountOverlay(`${root}${packagesFolder}`, overlayOptions(spec, spec.packages));
+  }
   spec.readOnlyFolders.forEach((folder, index) => {
     bindReadOnly(folder, `${root}${given.readOnlyFolders[index]}`, suid);
   });
@@ -83,6 +86,7 @@ function mapFolders(spec: JailSpec, mapped: MappedFolders): JailSpec {
     ...spec,
     root: overlay(spec.root),
     usr: overlay(spec.usr),
+    packages: spec.packages === null ? null : overlay(spec.packages),
     workspace: inTree(spec.workspace),
     readOnlyFolders: spec.readOnlyFolders.map((folder) => mapped.map(folder)),
   };

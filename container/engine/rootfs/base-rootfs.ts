@@ -16,7 +16,13 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { jailHome, jailHomeOfClients, jailHostName, jailUser } from "../jail/identity.ts";
+import {
+  jailHome,
+  jailHomeOfClients,
+  jailHostName,
+  jailUser,
+  packagesFolder,
+} from "../jail/identity.ts";
 import { log, messageOf } from "../log.ts";
 import { isDiskFullError } from "./file-work.ts";
 import { type DataFolders, moveToTrash, temporaryFolder } from "./folders.ts";
@@ -24,7 +30,7 @@ import { type DataFolders, moveToTrash, temporaryFolder } from "./folders.ts";
 const folders = [
   ...["dev", "etc", "home", "mnt", "opt", "proc", "root", "run", "srv", "tmp", "usr", "workspace"],
   ...["var", "var/cache", "var/lib", "var/log", "var/tmp"],
-  ...[jailHome, jailHomeOfClients].map((folder) => folder.slice(1)),
+  ...[jailHome, jailHomeOfClients, packagesFolder].map((folder) => folder.slice(1)),
 ];
 
 const links = { "var/run": "/run", "var/lock": "/run/lock", "etc/mtab": "/proc/self/mounts" };

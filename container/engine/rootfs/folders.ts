@@ -28,13 +28,15 @@ export function makeDataFolders(data: string) {
 }
 
 /** The parts of a tree that a snapshot saves; the work folders belong to overlayfs and start empty. */
-export const savedParts = ["root", "usr", "workspace"] as const;
+export const savedParts = ["root", "usr", "packages", "workspace"] as const;
 
 function treeAt(base: string) {
   return {
     base,
     root: { upper: `${base}/root`, work: `${base}/root.work` },
     usr: { upper: `${base}/usr`, work: `${base}/usr.work` },
+    /** What the sandbox has changed in the list of packages of /usr. */
+    packages: { upper: `${base}/packages`, work: `${base}/packages.work` },
     workspace: `${base}/workspace`,
   };
 }
@@ -47,24 +49,35 @@ export function hasTree(folders: DataFolders, id: string): boolean {
   return existsSync(`${folders.trees}/${id}`);
 }
 
+/** For a tree that is used again. */
+export function completeTree(folders: DataFolders, id: string): void {
+  addMissingParts(`${folders.trees}/${id}`);
+}
+
 export function makeTree(folders: DataFolders, id: string): void {
   const base = temporaryFolder(folders, id);
   discardOnFailure(folders, base, () => {
     mkdirSync(base);
-    for (const part of savedParts) mkdirSync(`${base}/${part}`);
-    const { root, usr, workspace } = treeAt(base);
-    for (const folder of [root.work, usr.work]) mkdirSync(folder);
+    addMissingParts(base);
+    const { workspace } = treeAt(base);
     if (process.getuid?.() === 0) chownSync(workspace, jailUser.uid, jailUser.gid);
     renameSync(base, `${folders.trees}/${id}`);
   });
 }
 
+/** Trees and snapshots of earlier versions lack parts, and snapshots have no work folders. */
+function addMissingParts(base: string): void {
+  const { root, usr, packages } = treeAt(base);
+  const works = [root.work, usr.work, packages.work];
+  for (const folder of [...savedParts.map((part) => `${base}/${part}`), ...works])
+    mkdirSync(folder, { recursive: true });
+}
+
 /** Makes a folder with all saved parts the sandbox's tree, replacing its old one. Discards the folder on failure. */
 export function adoptTree(folders: DataFolders, id: string, base: string): void {
-  const { root, usr } = treeAt(base);
   const path = `${folders.trees}/${id}`;
   discardOnFailure(folders, base, () => {
-    for (const folder of [root.work, usr.work]) mkdirSync(folder);
+    addMissingParts(base);
     // Atomic: a crash leaves either the old tree or the new one in place, never none.
     if (hasTree(folders, id)) exchangePaths(base, path);
     else renameSync(base, path);

@@ -3,7 +3,7 @@
  * left. See containers.ts for the choice of the current one.
  */
 
-import { closeSync } from "node:fs";
+import { closeSync, existsSync } from "node:fs";
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type {
   EngineExit,
@@ -19,13 +19,13 @@ import {
 } from "../cgroups/cgroups.ts";
 import { warmUpCgroupMoves } from "../cgroups/controllers.ts";
 import type { Engine } from "../engine.ts";
-import { jailHostName } from "../jail/identity.ts";
+import { jailHostName, packagesFolder } from "../jail/identity.ts";
 import type { AgentReady, JailSpec, JailUser } from "../jail/jail-spec.ts";
 import { log, messageOf } from "../log.ts";
 import { type Connection, connect } from "../network/network.ts";
 import type { ProcessIdentity } from "../processes.ts";
 import { isDiskFull, isDiskFullError } from "../rootfs/file-work.ts";
-import { hasTree, makeTree, treeOf } from "../rootfs/folders.ts";
+import { completeTree, hasTree, makeTree, treeOf } from "../rootfs/folders.ts";
 import { callListPath, sudoLayer } from "../rootfs/programs.ts";
 import type { Semaphore } from "../semaphore.ts";
 import { restoreInto } from "../snapshots/snapshots.ts";
@@ -138,7 +138,10 @@ export class Incarnation {
       await restoreInto(folders, this.#id, from, this.#startAborter.signal);
       return "snapshot";
     }
-    if (hasFiles) return "kept";
+    if (hasFiles) {
+      completeTree(folders, this.#id);
+      return "kept";
+    }
     makeTree(folders, this.#id);
     return "new";
   }
@@ -169,7 +172,7 @@ export class Incarnation {
     user: JailUser,
   ): JailSpec {
     const { folders, machine, readOnlyFolders } = this.#engine;
-    const { base, root, usr, workspace } = treeOf(folders, this.#id);
+    const { base, root, usr, packages, workspace } = treeOf(folders, this.#id);
     return {
       hostName: jailHostName,
       user,
@@ -177,6 +180,10 @@ export class Incarnation {
       mountPoint: folders.mountPoint,
       root: { lower: [folders.baseRootfs], ...root },
       usr: { lower: [...(hasSudo(user) ? [sudoLayer(folders)] : []), "/usr"], ...usr },
+      packages:
+        user.kind === "ranged" && existsSync(packagesFolder)
+          ? { lower: [packagesFolder], ...packages }
+          : null,
       tree: base,
       workspace,
       readOnlyFolders,

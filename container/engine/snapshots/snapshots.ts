@@ -124,7 +124,7 @@ async function copyParts(folders: DataFolders, from: string, signal: AbortSignal
   const part = temporaryFolder(folders, "copy");
   mkdirSync(part);
   try {
-    const sources = savedParts.map((name) => `${from}/${name}`);
+    const sources = savedParts.map((name) => `${from}/${name}`).filter(existsSync);
     await copyInto(sources, part, signal);
     return part;
   } catch (error) {

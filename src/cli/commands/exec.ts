@@ -11,7 +11,7 @@ import { printReport, toRunDocument } from "../run/report.ts";
 import { runInSandbox } from "../run/run.ts";
 import { runProcess } from "../run/run-process.ts";
 import { runTerminal } from "../run/run-terminal.ts";
-import { environmentOption, toProgram } from "../run/to-program.ts";
+import { environmentOption, toProgram, userOption } from "../run/to-program.ts";
 
 const secondsMax = 7 * 24 * 60 * 60;
 
@@ -28,6 +28,7 @@ export const execCommand = command({
     ...sandboxOptions,
     tty: flag("-t, --tty", "Run it in a terminal; otherwise it cannot read what is typed"),
     cwd: text("--cwd <folder>", "Working directory; relative to the top of the checkout"),
+    user: userOption,
     env: environmentOption,
     timeoutMs: seconds("--timeout <seconds>", "End it after this time, with exit code 124", {
       min: 1,
@@ -40,6 +41,7 @@ export const execCommand = command({
     ["With input", "git log | berth exec -- wc -l"],
     ["With shell syntax", "berth exec -- sh -c 'make && ls dist | wc -l'"],
     ["A full-screen program", "berth exec --tty -- vim README.md"],
+    ["As root inside", "berth exec --user root -- apt-get install --yes jq"],
     ["Machine-readable output", "berth exec --json -- make | jq .exitCode"],
   ],
   passThrough: true,

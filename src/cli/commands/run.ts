@@ -21,7 +21,7 @@ import {
   type StartedProcess,
   startBackground,
 } from "../run/start-background.ts";
-import { environmentOption, toProgram, toVariables } from "../run/to-program.ts";
+import { environmentOption, toProgram, toVariables, userOption } from "../run/to-program.ts";
 
 const readySeconds = 30;
 const readySecondsMax = 60 * 60;
@@ -49,6 +49,7 @@ export const runCommand = command({
     ),
     ...sandboxOptions,
     cwd: text("--cwd <folder>", "Working directory; relative to the top of the checkout"),
+    user: userOption,
     env: environmentOption,
     waitMs: waitOption,
   },
@@ -63,7 +64,7 @@ export const runCommand = command({
   ],
   ownSignals: true,
   async run(context, { args, options }) {
-    const { port, log, timeoutMs = readySeconds * 1000, waitMs, cwd, id } = options;
+    const { port, log, timeoutMs = readySeconds * 1000, waitMs, cwd, user, id } = options;
     const name = checkNewName(args.name);
     if (log !== undefined && (log === "" || log.length > logCharsMax)) {
       throw badOption("--log", `must have 1 to ${logCharsMax} characters`);
@@ -78,7 +79,7 @@ export const runCommand = command({
     const program =
       last === undefined
         ? toProgram(context, found, args.command, options)
-        : { ...last, cwd: cwd ?? last.cwd, env };
+        : { ...last, cwd: cwd ?? last.cwd, env, user };
     const nameArgs = id === undefined ? name : `${name} --id ${id}`;
     const background = { name, program, port, log, timeoutMs, nameArgs };
     const started = await withLease(context, sandbox, waitMs, async (lease) => {

@@ -21,7 +21,7 @@ const endTimeoutMs = 5_000;
 
 export async function runTerminal(
   context: Context,
-  { argv, cwd, env }: Program,
+  { argv, cwd, env, user }: Program,
   sandbox: SandboxHandle,
   lease: CommandLease,
 ): Promise<ProcessExit> {
@@ -33,6 +33,7 @@ export async function runTerminal(
     ...local.size,
     argv: ["sh", "-c", waitForViewerScript, "sh", ...argv],
     cwd,
+    user,
     env: { TERM: context.env.TERM ?? "xterm-256color", ...env },
     endsWithLease: true,
   };

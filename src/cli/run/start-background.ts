@@ -7,7 +7,7 @@ import { Failure } from "../failure.ts";
 
 export type BackgroundCommand = {
   name: string;
-  program: Pick<ProcessInput, "command" | "argv" | "cwd" | "env">;
+  program: Pick<ProcessInput, "command" | "argv" | "cwd" | "env" | "user">;
   /** Without port and log text: ready if it still runs after a moment. */
   port: number | undefined;
   log: string | undefined;

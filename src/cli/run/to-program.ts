@@ -1,23 +1,28 @@
 /** Turns the command line into a program: arguments, working directory, variables. */
 import { envNameSchema } from "../../protocol/fields/env.ts";
 import type { ProcessInput } from "../../protocol/process.ts";
-import { repeatable } from "../args/option.ts";
+import { repeatable, text } from "../args/option.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import type { FoundSandbox } from "../find-sandbox.ts";
 
-export type Program = Pick<ProcessInput, "cwd" | "env" | "timeoutMs"> & { argv: string[] };
+export type Program = Pick<ProcessInput, "cwd" | "env" | "timeoutMs" | "user"> & { argv: string[] };
 
 export function toProgram(
   context: Context,
   { checkout }: Pick<FoundSandbox, "checkout">,
   argv: string[],
-  { cwd, env }: { cwd: string | undefined; env: string[] },
+  { cwd, env, user }: { cwd: string | undefined; env: string[]; user: string | undefined },
 ): Program {
   // Runs in the caller's directory; at the top of the checkout, in the sandbox's own default.
   const below = checkout?.below === "" ? undefined : checkout?.below;
-  return { argv, cwd: cwd ?? below, env: toVariables(context, env) };
+  return { argv, cwd: cwd ?? below, env: toVariables(context, env), user };
 }
+
+export const userOption = text(
+  "-u, --user <name>",
+  "Who runs it in the sandbox, such as root (default: berth)",
+);
 
 export const environmentOption = repeatable(
   "-e, --env <name=value>",

@@ -26,6 +26,8 @@ export type SandboxSpec = {
   /** From each start to the end of that run. */
   endAfterMs?: number | undefined;
   onEnd?: OnEnd | undefined;
+  /** Whether commands may become root inside; undefined: they may. */
+  sudo?: boolean | undefined;
   /** Whether ports are reached without a token. */
   publicPorts?: boolean | undefined;
   /** Whether a call that needs a container may start it. */

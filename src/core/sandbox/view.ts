@@ -13,7 +13,7 @@ export function viewSandbox(
   const { spec, state } = record;
   const { cwd, image, size, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } = spec;
   const { destroyPausedAfterMs, checkpointEveryMs, keepCheckpoints, settingsVersion } = spec;
-  const { scope, client, madeBy, endAfterMs, onEnd, publicPorts } = spec;
+  const { scope, client, madeBy, endAfterMs, onEnd, publicPorts, sudo } = spec;
   const endsAt = state.name === "running" ? state.endsAt : undefined;
   return {
     id: spec.id,
@@ -43,6 +43,7 @@ export function viewSandbox(
     ...(onEnd === undefined ? {} : { onEnd }),
     ...(endsAt === undefined ? {} : { endsAt: new Date(endsAt).toISOString() }),
     ...(publicPorts === true ? { publicPorts } : {}),
+    ...(sudo === false ? { sudo } : {}),
     ...(scope === undefined ? {} : { scope }),
     ...(client === undefined ? {} : { client }),
     ...(madeBy === undefined ? {} : { madeBy }),

@@ -91,11 +91,11 @@ function fork(
 ): Policy & { base: string } {
   const { env, cwd, image, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } = spec;
   const { destroyPausedAfterMs, checkpointEveryMs, keepCheckpoints } = spec;
-  const { endAfterMs, onEnd, publicPorts } = spec;
+  const { endAfterMs, onEnd, publicPorts, sudo } = spec;
   const policy = {
     ...{ cwd, image, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake },
     ...{ destroyPausedAfterMs, checkpointEveryMs, keepCheckpoints },
-    ...{ endAfterMs, onEnd, publicPorts },
+    ...{ endAfterMs, onEnd, publicPorts, sudo },
   };
   const inherited = Object.fromEntries(
     Object.entries(policy).filter(([name, value]) => value !== undefined && !(name in written)),

@@ -99,6 +99,7 @@ async function tryStart(
       envVersion: spec.settingsVersion ?? 0,
       network: spec.network,
       labels: labelsOf(spec),
+      ...(spec.sudo === undefined ? {} : { sudo: spec.sudo }),
       ...(spec.image === undefined ? {} : { image: spec.image }),
       ...(spec.size === undefined ? {} : { size: spec.size }),
     });
