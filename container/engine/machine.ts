@@ -57,7 +57,7 @@ export async function probeMachine(
     missing: [
       ...network.missing,
       ...missingFeatures(isolation, cgroups),
-      ...(user !== "mapped" && !raisesUserLimits ? [sharedLimits] : []),
+      ...(user === "own" && !raisesUserLimits ? [sharedLimits] : []),
       ...(rangeObstacle === undefined ? [] : [sharedUser(rangeObstacle)]),
     ],
   };
