@@ -17,7 +17,7 @@ describe("while trees are compared", () => {
   const engine = sharedEngine(as, { hookTimeoutMs: hangMs });
 
   const comparisons = () =>
-    childrenOf(engine.child.pid ?? 0).filter((pid) => commandOf(pid).includes("changes/main.ts"));
+    childrenOf(engine.child.pid ?? 0).filter((pid) => commandOf(pid).includes("/changes/main"));
   /** Two trees whose comparison takes a while, because half a gigabyte of zeros must be read. */
   const slow = async () => {
     const sandbox = await run(engine);

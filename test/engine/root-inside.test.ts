@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { fileRefusals, refusals, rootMay, tryRights } from "../security/rights.ts";
+import { until } from "../until.ts";
 import { claimedIdRanges } from "./id-ranges.ts";
 import {
   agentsOf,
@@ -36,7 +37,7 @@ describe.runIf(identities().includes("root"))("root inside a sandbox", () => {
     const firsts = maps.map((map) => Number(/^\s*0\s+(\d+)\s+65535\n$/.exec(map)?.[1]));
     expect(Math.abs((firsts[0] ?? 0) - (firsts[1] ?? 0))).toBeGreaterThanOrEqual(65_536);
     expect(claimedIdRanges()).toEqual(expect.arrayContaining(firsts));
-    const sleeping = sandbox.sh("exec sleep 5", 60_000, "root");
+    const waiting = sandbox.sh("until [ -e /tmp/seen ]; do sleep 0.1; done", 120_000, "root");
     const agents = agentsOf(engine);
     const users = () =>
       agents.flatMap((agent) =>
@@ -46,7 +47,8 @@ describe.runIf(identities().includes("root"))("root inside a sandbox", () => {
           .map((pid) => statSync(`/proc/${pid}`).uid),
       );
     await expect.poll(users, { timeout: 60_000 }).toContain(firsts[0]);
-    await sleeping;
+    await sandbox.sh("mkdir /tmp/seen");
+    await waiting;
   });
 
   it("[R61] is there by `sudo` without a password, and as `user`; other users and their groups are found by name", async () => {
@@ -216,18 +218,17 @@ try:
         socket.send_fds(a, [b"x"], [0] * 200); held += 200
 except OSError: pass
 print(watches, held, flush=True)
-time.sleep(60)
+os.mkdir("/tmp/taken")
+while not os.path.exists("/tmp/used"): time.sleep(0.1)
 `;
     const path = "/tmp/take.py";
     await sandbox.sh(`cat > ${path} <<'END'\n${script}\nEND`);
-    const taking = sandbox.sh(
-      `ulimit -n 1000000 2>/dev/null; python3 ${path} & sleep 5; kill %1`,
-      60_000,
-    );
+    const taking = sandbox.sh(`ulimit -n 1000000 2>/dev/null; exec python3 ${path}`, 120_000);
     const using = "python3 -c 'import ctypes; print(ctypes.CDLL(None).inotify_init() >= 0)'";
-    let isOver = false;
-    void taking.finally(() => (isOver = true));
-    while (!isOver) expect((await other.sh(using)).stdout).toBe("True\n");
+    const isTaken = async () => (await sandbox.sh("test -e /tmp/taken")).exitCode === 0;
+    await until("everything is taken", isTaken);
+    expect((await other.sh(using)).stdout).toBe("True\n");
+    await sandbox.sh("mkdir /tmp/used");
     const [watches = 0] = (await taking).stdout.split(" ").map(Number);
     expect(watches).toBeGreaterThanOrEqual(100);
   });
