@@ -47,9 +47,9 @@ const execEvent = z.strictObject({
   execs: z.array(z.strictObject({ execId: z.string(), durationMs: z.int() })),
 });
 
-/** Processes, sessions and terminals. An end is reported when the object next asks the agent; `at` says when it was. */
+/** Processes, sessions, terminals and services. An end is reported when the object next asks the agent; `at` says when it was. */
 const workEvent = z.strictObject({
-  type: z.enum(["process", "session", "terminal"]),
+  type: z.enum(["process", "session", "terminal", "service"]),
   what: z.enum(["started", "ended"]),
   id: z.string(),
   sessionId: z.string().optional(),

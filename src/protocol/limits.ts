@@ -203,6 +203,17 @@ export const limits = {
   /** How long a create or a call on a starting sandbox may hang. */
   waitMaxMs: 25 * second,
 
+  // Services
+  /** Services of one sandbox, and their text: it shares one row of at most 2 MB with the rest of the record. */
+  servicesMax: 16,
+  servicesBytesMax: 64 * KiB,
+  /** The pause before a service is started again: first and longest; it grows unless the service ran for this long. */
+  serviceRestartMs: 500,
+  serviceRestartMaxMs: minute,
+  serviceSteadyMs: minute,
+  /** How long the next service, and a request from outside, waits for the port of a service. */
+  servicePortMs: 30 * second,
+
   // The lease
   /** How long a lease lasts without a renewal: default, minimum, maximum. */
   leaseTtlMs: 30 * second,

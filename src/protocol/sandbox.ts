@@ -19,6 +19,8 @@ import { isolationSchema } from "./health.ts";
 import { limits } from "./limits.ts";
 import { metadataPatchSchema, metadataSchema } from "./metadata.ts";
 
+import { serviceCallsSchema } from "./service.ts";
+
 const hostsSchema = z
   .array(
     z
@@ -96,6 +98,7 @@ export const createCallSchema = component("CreateCall", {
     .nullable()
     .optional()
     .describe("Milliseconds between its own checkpoints; none by default."),
+  services: serviceCallsSchema.optional(),
   keepCheckpoints: keepCheckpointsSchema.optional(),
   count: wholeNumber(1, limits.createCountMax)
     .optional()

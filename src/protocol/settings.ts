@@ -11,6 +11,7 @@ import {
 } from "./fields/life.ts";
 import { limits } from "./limits.ts";
 import { networkSchema, onIdleSchema, wakeSchema } from "./sandbox.ts";
+import { serviceCallSchema, serviceCallsSchema } from "./service.ts";
 
 export const settingsPatchSchema = component("SettingsPatch", {
   ifVersion: z.int().min(0).optional().describe("Changes this version only; otherwise 412."),
@@ -26,6 +27,7 @@ export const settingsPatchSchema = component("SettingsPatch", {
   destroyPausedAfterMs: destroyPausedAfterSchema.nullable().optional(),
   checkpointEveryMs: checkpointEverySchema.nullable().optional(),
   keepCheckpoints: keepCheckpointsSchema.nullable().optional(),
+  services: serviceCallsSchema.optional().describe("Replaces all services."),
 });
 
 export const settingsSchema = component("Settings", {
@@ -39,8 +41,9 @@ export const settingsSchema = component("Settings", {
   destroyPausedAfterMs: z.int().nullable(),
   checkpointEveryMs: z.int().nullable(),
   keepCheckpoints: z.int().nullable(),
+  services: z.array(serviceCallSchema),
   atNextStart: z
-    .array(z.enum(["env", "network"]))
+    .array(z.enum(["env", "services", "network"]))
     .optional()
     .describe("Changed now, but in effect only from the next start on: pause and start to apply."),
   listed: z.literal(false).optional().describe("The lists do not show this change yet."),

@@ -241,7 +241,7 @@ async function handOverEnvironment(
     limits.agentHeadersMs,
     (signal) =>
       attached.getTcpPort(agentPort).fetch(
-        new Request(`http://agent${agentPaths.environment}`, {
+        new Request(`http://agent${agentPaths.services}`, {
           method: "PUT",
           headers: {
             authorization: `Bearer ${secret}`,

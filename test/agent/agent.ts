@@ -108,7 +108,8 @@ export class Agent {
     const place = {
       ...{ port: 0, workspace: this.workspace, home: this.workspace },
       metadata: join(this.run, "berth"),
-      logs: this.run,
+      // Logs are made with the rights of commands, and have no names.
+      logs: tmpdir(),
     };
     const document = JSON.stringify({
       startId: this.startId,

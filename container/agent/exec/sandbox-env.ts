@@ -3,11 +3,8 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { Env } from "../../../src/protocol/fields/env.ts";
-import type { AgentEnvironment } from "../../../src/protocol/internal/agent.ts";
-import { limits } from "../../../src/protocol/limits.ts";
 import type { IdRange } from "../../engine/jail/id-range.ts";
 import { type User, withUserRights } from "../kernel/libc.ts";
-import { readJson } from "../server/body.ts";
 
 /** Who a command runs as. */
 export type Identity = {
@@ -29,8 +26,6 @@ export type SandboxEnv = Identity & {
   logs: string;
   /** What `create` was given and the settings changed, for every command. */
   env: Env;
-  /** The version of the settings that the environment comes from, if they changed since the start. */
-  envVersion?: number;
 };
 
 /** Not /tmp, which may be memory. */
@@ -45,16 +40,6 @@ export function buildEnvironment(
   env: Env | undefined,
 ): Env {
   return { PATH: path, HOME: home, USER: name, LANG: "C.UTF-8", ...created, ...env };
-}
-
-/** JSON may write one byte as six; the rest is for names and the version. */
-const bodyBytesMax = 8 * limits.sandboxEnvBytesMax;
-
-/** Replaces the environment of later commands. A request that was overtaken changes nothing. */
-export async function handleEnvironment(request: Request, sandbox: SandboxEnv): Promise<Response> {
-  const { version, env } = await readJson<AgentEnvironment>(request, bodyBytesMax);
-  if (version > (sandbox.envVersion ?? -1)) Object.assign(sandbox, { env, envVersion: version });
-  return Response.json({ version: sandbox.envVersion });
 }
 
 /** The folder to run in, checked with the command's own rights. */

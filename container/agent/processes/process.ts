@@ -40,7 +40,7 @@ type ProcessInfo = {
 };
 
 type Ended = Exit & { timedOut: boolean; leftovers: number; endedAt: string };
-type ExitReason = AgentEnding["reason"];
+type ExitReason = NonNullable<AgentEnding["reason"]>;
 
 /** Bounds the wait for output from a pipe that a process of another command holds open. */
 const drainRoundsMax = 10;

@@ -20,12 +20,18 @@ export type StartOptions = {
   caller: AbortSignal;
   /** Runs instead of the call's own command, argv, cwd and env. */
   program?: Program;
+  /** Neither keeps the sandbox from idling nor reports its end: services report their own. */
+  isService?: boolean;
 };
 
 export type Started = { process: Process; isNew: boolean };
 
 /** With a `StartFailure` the process exits at once and says on stderr why it cannot run. */
-type PreparedProcess = { process: Process; launch: Program | StartFailure };
+type PreparedProcess = {
+  process: Process;
+  launch: Program | StartFailure;
+  isService: boolean | undefined;
+};
 
 /** `deadline` is aborted, with the error to return, when the replacement takes too long. */
 type Replacement = { call: AgentProcessCall; options: StartOptions; deadline: AbortSignal };
@@ -146,7 +152,10 @@ export class Processes {
   }
 
   /** Finds the program and allocates the log. Nothing stays allocated when this throws. */
-  #prepare(call: AgentProcessCall, { program, sessionId }: StartOptions): PreparedProcess {
+  #prepare(
+    call: AgentProcessCall,
+    { program, sessionId, isService }: StartOptions,
+  ): PreparedProcess {
     const { sandboxEnv } = this.#deps;
     const { id, name, command, argv, cwd: _cwd, env: _env, user: _user, ...options } = call;
     const { user: logOwner, logs: logsFolder } = sandboxEnv;
@@ -156,7 +165,8 @@ export class Processes {
     try {
       const info = { id, name, sessionId, commandText, options, cwd, logsFolder };
       // A log belongs to the sandbox: folders of it have no place for ids of the machine.
-      return { process: withUserRights(logOwner, () => new Process(info)), launch };
+      const process = withUserRights(logOwner, () => new Process(info));
+      return { process, launch, isService };
     } catch (error) {
       this.#commandTexts.release(commandText);
       throw resourcesUnavailable(error);
@@ -180,9 +190,9 @@ export class Processes {
     return settled.then(() => ({ process, isNew: true }));
   }
 
-  #start({ process, launch }: PreparedProcess): Entry {
+  #start({ process, launch, isService }: PreparedProcess): Entry {
     const { supervisor, activity } = this.#deps;
-    const endActivity = activity.begin();
+    const endActivity = isService ? () => undefined : activity.begin();
     this.#running += 1;
     const started = process.start(launch, supervisor);
     this.#names.claim(process);
@@ -197,7 +207,7 @@ export class Processes {
       async () => {
         await process.over;
         settle();
-        this.#rememberExit(entry);
+        this.#rememberExit(entry, isService);
         for (const other of this.#withLeftovers) {
           if (!other.hasLeftovers) this.#withLeftovers.delete(other);
         }
@@ -213,11 +223,11 @@ export class Processes {
     return entry;
   }
 
-  #rememberExit(entry: Entry): void {
+  #rememberExit(entry: Entry, isService: boolean | undefined): void {
     const { process } = entry;
     const { exitCode = null, signal = null } = process.exit ?? {};
     const { id, reason } = process;
-    this.#deps.exitEvents.add({ kind: "process", id, exitCode, signal, reason });
+    if (!isService) this.#deps.exitEvents.add({ kind: "process", id, exitCode, signal, reason });
     this.#exited.push(id);
     entry.expiry = setTimeout(() => this.remove(process), limits.processExitedMs);
     const oldest = this.#exited.length > limits.processesExitedMax ? this.#exited[0] : undefined;

@@ -5,6 +5,7 @@ import type { BaseOf } from "../files/paths.ts";
 import { Transfers } from "../files/transfers.ts";
 import { ProcessRoutes } from "../processes/routes.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
+import { ServiceRoutes } from "../services/routes.ts";
 import { SessionRoutes } from "../sessions/routes.ts";
 import { TerminalRoutes } from "../terminals/routes.ts";
 import { renderWorkerStarter } from "../terminals/screen/launch-render-worker.ts";
@@ -40,6 +41,7 @@ export function createModules(deps: SandboxDeps): Map<string, AgentModule> {
   });
   return new Map<string, AgentModule>([
     [agentPaths.processes, processes],
+    [agentPaths.services, new ServiceRoutes(deps, processes.processes)],
     [agentPaths.sessions, sessions],
     [agentPaths.terminals, new TerminalRoutes(deps, screens)],
     [agentPaths.files, files],

@@ -3,7 +3,6 @@ import { BerthError } from "../../../src/protocol/error-codes.ts";
 import type { AgentHealth, AgentWork } from "../../../src/protocol/internal/agent.ts";
 import { agentPaths, agentProtocol } from "../../../src/protocol/internal/agent-wire.ts";
 import { handleExec, handleStoredResult } from "../exec/exec.ts";
-import { handleEnvironment } from "../exec/sandbox-env.ts";
 import { handleMetadata } from "../metadata-copy.ts";
 import { proxyToPort } from "../ports/proxy.ts";
 import type { Sandbox } from "../sandbox.ts";
@@ -41,10 +40,6 @@ export class Router {
     [agentPaths.metadata]: {
       method: "PUT",
       handle: (request) => handleMetadata(request, this.#sandbox.metadataCopy),
-    },
-    [agentPaths.environment]: {
-      method: "PUT",
-      handle: (request) => handleEnvironment(request, this.#sandbox.sandboxEnv),
     },
     [agentPaths.health]: get(() => Response.json(this.#health())),
     [agentPaths.work]: get((_, url) => Response.json(this.#work(url))),

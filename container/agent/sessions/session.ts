@@ -12,7 +12,7 @@ import type { Pipes } from "./pipes.ts";
 import type { CommandEnd } from "./script.ts";
 import type { Shell } from "./shell.ts";
 
-export type Reason = AgentEnding["reason"];
+export type Reason = NonNullable<AgentEnding["reason"]>;
 
 export type Termination = Exit & { timedOut: boolean; reason: Reason };
 

@@ -38,7 +38,7 @@ type StartedTerminal = {
   size: TerminalSize;
   argv: string[];
 };
-type Reason = AgentEnding["reason"];
+type Reason = NonNullable<AgentEnding["reason"]>;
 
 /** The screen of a viewer whose snapshot was not rendered in time: this much of the newest output. */
 const tailBytes = 64 * 1024;

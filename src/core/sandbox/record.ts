@@ -3,6 +3,7 @@ import type { Client, Scope } from "../../protocol/fields/scope.ts";
 import type { Size } from "../../protocol/fields/size.ts";
 import type { Isolation } from "../../protocol/health.ts";
 import type { FailReason, Network, OnEnd, OnIdle } from "../../protocol/sandbox.ts";
+import type { ServiceCall } from "../../protocol/service.ts";
 
 /** What `create` was called with, and later changes of its settings. */
 export type SandboxSpec = {
@@ -30,6 +31,7 @@ export type SandboxSpec = {
   sudo?: boolean | undefined;
   /** Whether ports are reached without a token. */
   publicPorts?: boolean | undefined;
+  services?: ServiceCall[] | undefined;
   /** Whether a call that needs a container may start it. */
   wake: "auto" | "never";
   /** The repository and branch for which it was created. */

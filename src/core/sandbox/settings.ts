@@ -37,6 +37,7 @@ export function viewSettings(spec: SandboxSpec): Settings {
     destroyPausedAfterMs: spec.destroyPausedAfterMs ?? null,
     checkpointEveryMs: spec.checkpointEveryMs ?? null,
     keepCheckpoints: spec.keepCheckpoints ?? null,
+    services: spec.services ?? [],
   };
 }
 

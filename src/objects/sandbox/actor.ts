@@ -15,8 +15,9 @@ import { Alarm } from "../shared/alarm.ts";
 import { Waiters } from "../shared/waiters.ts";
 import { AgentChannel } from "./agent/agent-channel.ts";
 import { AgentClient } from "./agent/agent-client.ts";
+import { metadataCopy, settingsCopy } from "./agent/agent-copy.ts";
 import { AgentLink } from "./agent/agent-link.ts";
-import { MetadataCopy } from "./agent/metadata-copy.ts";
+import { ReadyPorts } from "./agent/ready-ports.ts";
 import { WorkMonitor } from "./agent/work-monitor.ts";
 import { CancellableCalls } from "./calls/cancel.ts";
 import { ExecLog } from "./calls/exec.ts";
@@ -54,7 +55,9 @@ export class SandboxActor {
   readonly agentClient = new AgentClient(this);
   readonly link = new AgentLink(this);
   readonly channel = new AgentChannel(this);
-  readonly metadataCopy = new MetadataCopy(this);
+  readonly metadataCopy = metadataCopy(this);
+  readonly settingsCopy = settingsCopy(this);
+  readonly readyPorts = new ReadyPorts(this);
   readonly keyRows: KeyRows;
   /** By idempotency key, the call that is on its way to the agent. The promises never reject. */
   readonly keysInFlight = new Map<string, Promise<void>>();

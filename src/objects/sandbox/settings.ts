@@ -1,7 +1,6 @@
 /** The calls on the settings: one request makes one commit, and a running agent gets the new environment. */
 import { patchSettings, viewSettings } from "../../core/sandbox/settings.ts";
 import { BerthError } from "../../protocol/errors.ts";
-import { agentPaths } from "../../protocol/internal/agent.ts";
 import { hostListError } from "../../protocol/sandbox.ts";
 import type { Settings, SettingsPatch } from "../../protocol/settings.ts";
 import type { SandboxActor } from "./actor.ts";
@@ -21,10 +20,14 @@ export async function patch(actor: SandboxActor, change: SettingsPatch): Promise
     const event = { type: "settings" as const, version: spec.settingsVersion ?? 0, changed };
     actor.commit({ sandbox: { ...sandbox, spec } }, [event], "settings");
   }
-  const atNextStart: ("env" | "network")[] = [];
-  // A repeated call sends the environment again: the first one may have ended between the commit and the request.
-  if (change.env !== undefined && !(await sendEnvironment(actor))) atNextStart.push("env");
-  if (changed.includes("network") && hasContainer(actor)) atNextStart.push("network");
+  const atNextStart: NonNullable<Settings["atNextStart"]> = [];
+  if (hasContainer(actor)) {
+    const given = (["env", "services"] as const).filter((name) => change[name] !== undefined);
+    // A repeated call sends them again: the first one may have ended between the commit and the request.
+    if (given.length > 0 && !(await actor.settingsCopy.tryNow())) atNextStart.push(...given);
+    if (changed.includes("network")) atNextStart.push("network");
+    actor.workMonitor.checkSoon();
+  }
   return { ...get(actor), ...(atNextStart.length > 0 ? { atNextStart } : {}) };
 }
 
@@ -39,21 +42,6 @@ function refuseUnsupported(actor: SandboxActor, change: SettingsPatch): void {
       facts: { field: "checkpointEveryMs" },
     });
   }
-}
-
-/** True if the next command has the environment. An agent of an earlier version gets it with its next start. */
-async function sendEnvironment(actor: SandboxActor): Promise<boolean> {
-  await actor.host.flush();
-  const { runningAgent: agent } = actor;
-  if (agent === undefined) return !hasContainer(actor);
-  const { env: own, settingsVersion: version = 0 } = actor.facts.sandbox.spec;
-  const env = { ...actor.container.env, ...own };
-  const response = await actor.agentClient.sendIfReachable(agent, {
-    ...{ method: "PUT", path: agentPaths.environment, requestId: "environment" },
-    body: JSON.stringify({ version, env }),
-  });
-  await response?.body?.cancel();
-  return response?.ok === true;
 }
 
 function hasContainer(actor: SandboxActor): boolean {

@@ -74,8 +74,11 @@ export const agentPaths = {
   revoked: "/v1/revoked",
   /** PUT AgentMetadata → AgentMetadataStored. Ignores versions older than its own. */
   metadata: "/v1/metadata",
-  /** PUT AgentEnvironment → the same version. The environment of later commands. Older agents return 404. */
-  environment: "/v1/environment",
+  /**
+   * PUT AgentSettings → its version: the environment of later commands, and what runs by itself. GET → Services;
+   * GET `/ready?port=&waitMs=`: whether the service of a port is ready. Older agents return 404.
+   */
+  services: "/v1/services",
   /** Any method, `/v1/ports/<port>/<path>`: HTTP or WebSocket to a server in the sandbox. */
   ports: "/v1/ports",
 } as const;

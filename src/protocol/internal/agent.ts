@@ -9,6 +9,7 @@ import { envSchema } from "../fields/env.ts";
 import { isolationSchema } from "../health.ts";
 import { limits } from "../limits.ts";
 import { handleSchema, processCallSchema } from "../process.ts";
+import { serviceCallsSchema } from "../service.ts";
 import { sessionCallSchema, sessionExecCallSchema } from "../session.ts";
 import { terminalCallSchema } from "../terminal.ts";
 
@@ -53,11 +54,13 @@ export const agentTerminalCallSchema = z.intersection(
 /** Something that ended. Becomes one event, in the order of `n`. */
 export const agentEndingSchema = z.strictObject({
   n: z.int().min(1),
-  kind: z.enum(["process", "session", "terminal"]),
+  kind: z.enum(["process", "session", "terminal", "service"]),
+  /** Services also report each start, in the same order. */
+  what: z.enum(["started", "ended"]).optional(),
   id: handleSchema,
-  exitCode: z.int().nullable(),
-  signal: z.string().nullable(),
-  reason: z.enum(["exited", "timed_out", "ended", "lease_lost"]),
+  exitCode: z.int().nullable().optional(),
+  signal: z.string().nullable().optional(),
+  reason: z.enum(["exited", "timed_out", "ended", "lease_lost"]).optional(),
   at: z.iso.datetime(),
 });
 
@@ -123,7 +126,12 @@ export const agentMetadataSchema = z.strictObject({
 });
 
 /** Ignores versions older than its own. */
-export const agentEnvironmentSchema = z.strictObject({ version: z.int().min(0), env: envSchema });
+export const agentSettingsSchema = z.strictObject({
+  version: z.int().min(0),
+  env: envSchema,
+  /** Without it the services stay as they are. */
+  services: serviceCallsSchema.optional(),
+});
 
 export const agentMetadataStoredSchema = z.strictObject({ version: z.int() });
 
@@ -131,7 +139,7 @@ export type AgentFence = z.infer<typeof agentFenceSchema>;
 export type AgentFenced = z.infer<typeof agentFencedSchema>;
 export type AgentRevoked = z.infer<typeof agentRevokedSchema>;
 export type AgentMetadata = z.infer<typeof agentMetadataSchema>;
-export type AgentEnvironment = z.infer<typeof agentEnvironmentSchema>;
+export type AgentSettings = z.infer<typeof agentSettingsSchema>;
 export type AgentFreeze = z.infer<typeof agentFreezeSchema>;
 export type AgentFrozen = z.infer<typeof agentFrozenSchema>;
 export type AgentBoot = z.infer<typeof agentBootSchema>;

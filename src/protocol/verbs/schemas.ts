@@ -14,6 +14,7 @@ export * from "../port.ts";
 export * from "../process.ts";
 export * from "../rights.ts";
 export * from "../sandbox.ts";
+export * from "../service.ts";
 export * from "../session.ts";
 export * from "../settings.ts";
 export * from "../sign-in.ts";

@@ -1,4 +1,4 @@
-/** Rows of the verbs on the settings of a sandbox. */
+/** Rows of the verbs on the settings of a sandbox, and on the services that they name. */
 import { response, type Schemas, sandboxPath, type VerbRow } from "./row.ts";
 
 const settings = `${sandboxPath}/settings` as const;
@@ -25,5 +25,16 @@ export const settingsRows = (schemas: Schemas) =>
       repeatable: true,
       responses: { 200: response(schemas.settingsSchema, "The settings after the change.") },
       errors: ["version_mismatch", "unsupported", "sandbox_destroyed"],
+    },
+    listServices: {
+      method: "GET",
+      path: `${sandboxPath}/services`,
+      call: "services",
+      summary: "List the services in the order in which they start",
+      description: "Never starts a container.",
+      right: "read",
+      agent: true,
+      whenStopped: "empty list",
+      responses: { 200: response(schemas.servicesSchema, "Empty if no container runs.") },
     },
   }) as const satisfies Record<string, VerbRow>;

@@ -90,11 +90,11 @@ function fork(
   { base, spec, metadata }: Fork,
 ): Policy & { base: string } {
   const { env, cwd, image, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } = spec;
-  const { destroyPausedAfterMs, checkpointEveryMs, keepCheckpoints } = spec;
+  const { destroyPausedAfterMs, checkpointEveryMs, keepCheckpoints, services } = spec;
   const { endAfterMs, onEnd, publicPorts, sudo } = spec;
   const policy = {
     ...{ cwd, image, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake },
-    ...{ destroyPausedAfterMs, checkpointEveryMs, keepCheckpoints },
+    ...{ destroyPausedAfterMs, checkpointEveryMs, keepCheckpoints, services },
     ...{ endAfterMs, onEnd, publicPorts, sudo },
   };
   const inherited = Object.fromEntries(

@@ -1,7 +1,7 @@
 /** The contract of settings: one step, versions, the environment of a running sandbox, and many alike in one create. */
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../src/protocol/limits.ts";
-import { createSandbox, eventsOfType, expectRefusal, type World } from "./world.ts";
+import { createSandbox, eventsOfType, eventually, expectRefusal, type World } from "./world.ts";
 
 export function settingsContract(world: World): void {
   describe("settings", () => {
@@ -75,6 +75,26 @@ export function settingsContract(world: World): void {
         await expectRefusal(listed, "unsupported", { field: "network.allow" });
       }
       expect(await box.settings()).toMatchObject({ version: 0, wake: "auto", envNames: ["KEPT"] });
+    });
+
+    it("[SV5] name services, which are kept over a pause and inherited by forks", async () => {
+      const web = { name: "web", command: "exec sleep 1000" };
+      const services = [{ ...web, port: 8000 }];
+      const { box } = await createSandbox(world, { services: [web] });
+      expect((await box.services()).services).toMatchObject([{ name: "web", restart: "always" }]);
+      expect(await box.patchSettings({ services })).toMatchObject({ version: 1, services });
+      const { id: from } = await box.makeCheckpoint();
+      await box.pause();
+      expect((await box.services()).services).toEqual([]);
+      await box.start();
+      await eventually(async () => {
+        expect((await box.services()).services).toMatchObject([{ name: "web", port: 8000 }]);
+      });
+      const { box: fork } = await createSandbox(world, { from, start: false });
+      expect((await fork.settings()).services).toMatchObject(services);
+      const twice = [{ name: "web", command: "true" }];
+      const refused = box.patchSettings({ services: [...twice, ...twice] });
+      await expectRefusal(refused, "bad_request", { field: "services" });
     });
 
     it("[ST5] `count` creates many alike, the same ones for the same key", async () => {

@@ -8,12 +8,14 @@ import type {
   AgentFence,
   AgentFenced,
   AgentRevoked,
+  AgentSettings,
 } from "../../../src/protocol/internal/agent.ts";
 import {
   agentHeaders,
   agentProtocol,
   callbackPaths,
 } from "../../../src/protocol/internal/agent-wire.ts";
+import type { ServiceCall, Services } from "../../../src/protocol/service.ts";
 import { StoredResults } from "./command.ts";
 import { Files } from "./files.ts";
 import { Processes } from "./processes.ts";
@@ -71,6 +73,7 @@ export class FakeAgent {
   readonly terminals = new Terminals(this);
   readonly files = new Files(this);
   #busy = 0;
+  #services: ServiceCall[] = [];
   #idleSince = Date.now();
   #lastPid = 100;
 
@@ -91,6 +94,21 @@ export class FakeAgent {
       });
     }
     this.fence = fence;
+  }
+
+  applySettings({ env, services = this.#services }: AgentSettings): void {
+    this.env = env;
+    this.#services = services;
+  }
+
+  /** Each is ready at once. */
+  services(route: string | undefined): Services | { ready: boolean } {
+    if (route === "ready") return { ready: true };
+    const services = this.#services.map(({ name, port, restart }) => ({
+      ...{ name, state: "running" as const, restart, restarts: 0 },
+      ...(port === undefined ? {} : { port }),
+    }));
+    return { services, nextCursor: null };
   }
 
   /** Nothing below the fence starts any more; with `drain` running work below it ends too. */

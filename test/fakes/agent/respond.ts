@@ -1,12 +1,12 @@
 /** Responds to requests like an agent: checks the caller and finds the route. */
 import { BerthError } from "../../../src/protocol/errors.ts";
 import type {
-  AgentEnvironment,
   AgentExecCall,
   AgentFence,
   AgentFreeze,
   AgentMetadata,
   AgentRevoked,
+  AgentSettings,
 } from "../../../src/protocol/internal/agent.ts";
 import { agentHeaders, agentPaths } from "../../../src/protocol/internal/agent.ts";
 import type { FakeAgent } from "./agent.ts";
@@ -67,10 +67,11 @@ async function route(
       if (metadata.version > agent.metadata.version) agent.metadata = metadata;
       return call.json({ version: agent.metadata.version });
     }
-    case agentPaths.environment: {
-      const { version, env } = await call.body<AgentEnvironment>();
-      agent.env = env;
-      return call.json({ version });
+    case agentPaths.services: {
+      if (call.request.method === "GET") return call.json(agent.services(call.rest[0]));
+      const settings = await call.body<AgentSettings>();
+      agent.applySettings(settings);
+      return call.json({ version: settings.version });
     }
     case agentPaths.revoked:
       agent.revoke(await call.body<AgentRevoked>());

@@ -119,7 +119,7 @@ describe("the environment of a running sandbox", () => {
     await sandbox.patchSettings({ env: { A: null, B: "2" } });
     expect(container.agent?.env).toEqual({ B: "2" });
     container.respond = (request) =>
-      request.url.endsWith("/environment") ? new Response("{}", { status: 404 }) : undefined;
+      request.url.endsWith("/services") ? new Response("{}", { status: 404 }) : undefined;
     const changed = await sandbox.patchSettings({ env: { C: "3" } });
     expect(changed).toMatchObject({ atNextStart: ["env"] });
     container.respond = undefined;

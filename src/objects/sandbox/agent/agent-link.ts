@@ -49,6 +49,7 @@ export class AgentLink {
     this.#lastSeen = this.#actor.host.clock();
     this.#actor.inFlight.inherited = 0;
     this.#actor.metadataCopy.update();
+    this.#actor.settingsCopy.update();
   }
 
   /** Makes the handshake of this instance with a running agent. Concurrent callers share it. */
@@ -141,6 +142,7 @@ export class AgentLink {
     if (!(await this.#count(agent))) return;
     this.#greetedIncarnation = agent.incarnation;
     this.#actor.metadataCopy.update();
+    this.#actor.settingsCopy.update();
   }
 
   /** Counts run one after the other: the newest has the highest fence and is right about all before it. */

@@ -21,7 +21,10 @@ export async function forwardPortRequest(
   checkRequestHead(`${pathname}${search}`, passedHeaders(request));
   await actor.agentClient.untilReachable();
   const agent = await ensureRunning(actor, wake);
-  if (wake) actor.idleness.recordUse();
+  if (wake) {
+    actor.idleness.recordUse();
+    await actor.readyPorts.waitFor(agent, port);
+  }
   const timeout = new AbortController();
   const cancel = actor.host.setTimer(limits.portHeadersMs, () => timeout.abort());
   let response: Response;

@@ -78,7 +78,9 @@ export class WorkMonitor {
     if (last === undefined) return;
     saveReportedUntil(host, incarnation, last.n);
     const events = fresh.map(
-      ({ kind, ...ending }): EventData => ({ type: kind, what: "ended", ...ending, incarnation }),
+      ({ kind, what = "ended", ...ending }): EventData => ({
+        ...{ type: kind, what, ...ending, incarnation },
+      }),
     );
     this.#actor.commit({}, events, "something ended");
   }
