@@ -55,6 +55,7 @@ export const serviceSchema = component("Service", {
   restart: restartSchema,
   restarts: z.int().describe("How often it was started again in this incarnation."),
   process: handleSchema.optional().describe("Its newest process."),
+  problem: z.string().optional().describe("Why its newest start failed."),
   exitCode: z.int().nullable().optional().describe("Of its last end."),
 });
 

@@ -26,6 +26,8 @@ export class ServiceRunner {
   #restarts = 0;
   #process: Process | undefined;
   #exitCode: number | null | undefined;
+  /** Why its newest start failed. */
+  #problem: string | undefined;
   #over: Promise<void> = Promise.resolve();
 
   constructor(call: ServiceCall, deps: RunnerDeps) {
@@ -67,6 +69,7 @@ export class ServiceRunner {
       restart,
       restarts: this.#restarts,
       ...(this.#process === undefined ? {} : { process: this.#process.id }),
+      ...(this.#problem === undefined ? {} : { problem: this.#problem }),
       ...(this.#exitCode === undefined ? {} : { exitCode: this.#exitCode }),
     };
   }
@@ -115,6 +118,7 @@ export class ServiceRunner {
         { fence: gated.fence.highest, caller: this.#stop.signal, isService: true },
       );
       this.#process = process;
+      this.#problem = undefined;
       exitEvents.add({ kind, what: "started", id: name });
       // It was stopped while it started.
       if (this.#stop.signal.aborted) void process.end();
@@ -124,7 +128,7 @@ export class ServiceRunner {
       exitEvents.add({ kind, what: "ended", id: name, exitCode, signal, reason: process.reason });
       return exitCode;
     } catch (error) {
-      console.error(`service ${name} did not start:`, error);
+      this.#problem = error instanceof Error ? error.message : String(error);
       return null;
     }
   }
