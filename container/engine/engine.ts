@@ -5,6 +5,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { removeGroup } from "./cgroups/cgroups.ts";
 import { engineFolders } from "./cgroups/controllers.ts";
+import { Images } from "./images/images.ts";
 import { tryLock } from "./lock-file.ts";
 import { log } from "./log.ts";
 import { type Machine, probeMachine } from "./machine.ts";
@@ -22,6 +23,7 @@ export type Engine = {
   machine: Machine;
   readOnlyFolders: string[];
   instance: string;
+  images: Images;
 };
 
 export async function makeEngine(settings: Settings): Promise<Engine> {
@@ -40,11 +42,13 @@ export async function makeEngine(settings: Settings): Promise<Engine> {
   const orphans = await endOrphans(folders, machine.cgroups);
   if (orphans > 0) log("orphans_ended", { processes: orphans });
   const readOnlyFolders = writeBaseRootfs(folders, resolvConf(machine.network.mode));
-  return { settings, folders, machine, readOnlyFolders, instance };
+  const images = new Images(folders, settings.images, machine.user);
+  return { settings, folders, machine, readOnlyFolders, instance, images };
 }
 
 /** Removes what the engine changed on the machine. Its containers must have ended. */
 export async function closeEngine(engine: Engine): Promise<void> {
+  await engine.images.close();
   await cancelFileWork();
   for (const folder of engineFolders(engine.machine.cgroups)) removeGroup(folder);
   await disconnectEngine(engine);

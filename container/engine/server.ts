@@ -7,6 +7,7 @@ import { z } from "zod";
 import { BerthError, errorBody, errors } from "../../src/protocol/errors.ts";
 import { sandboxIdSchema } from "../../src/protocol/fields/id.ts";
 import { queryNumber } from "../../src/protocol/fields/scalar.ts";
+import { imageQuerySchema, importQuerySchema, pullCallSchema } from "../../src/protocol/image.ts";
 import { agentHeaders } from "../../src/protocol/internal/agent.ts";
 import {
   type EngineHealth,
@@ -58,7 +59,7 @@ export function serve(engine: Engine, containers: Containers) {
     hostname: "127.0.0.1",
     port: engine.settings.port,
     idleTimeout: idleSecondsMax,
-    maxRequestBodySize: bodyBytesMax,
+    maxRequestBodySize: engine.settings.images.imageBytesMax,
     routes: {
       [enginePaths.health]: route("GET", () =>
         Response.json({
@@ -77,6 +78,7 @@ export function serve(engine: Engine, containers: Containers) {
       [enginePaths.destroy(":id")]: route("POST", async (request, pathId) => {
         const { files } = await readBody(request, engineDestroySchema);
         await containers.destroy(idOf(pathId), files);
+        if (files === "remove") engine.images.store.release(pathId);
         return noContent();
       }),
       [enginePaths.signal(":id")]: route("POST", async (request, pathId) => {
@@ -85,24 +87,42 @@ export function serve(engine: Engine, containers: Containers) {
         return noContent();
       }),
       [enginePaths.monitor(":id")]: route("GET", async (request, pathId) => {
-        const query = Object.fromEntries(new URL(request.url).searchParams);
-        const { startId, waitMs } = parse(monitorSchema, query, "query");
+        const { startId, waitMs } = parse(monitorSchema, queryOf(request), "query");
         const exit = await containers.monitor(idOf(pathId), startId, waitMs, request.signal);
         return exit === undefined ? noContent() : Response.json(exit);
       }),
       [enginePaths.snapshot(":id")]: route("POST", async (request, pathId) => {
         const { snapshotId } = await readBody(request, engineSnapshotSchema);
+        engine.images.store.copyUse(idOf(pathId), snapshotId);
         const bytes = await containers.snapshot(idOf(pathId), snapshotId);
         return Response.json({ snapshotId, bytes });
       }),
       [enginePaths.snapshotOf(":id")]: route("DELETE", async (_request, pathId) => {
         await removeSnapshot(engine.folders, idOf(pathId));
+        engine.images.store.release(pathId);
         return noContent();
       }),
       [enginePaths.changes(":id")]: route("POST", async (request, pathId) => {
         const { fromId, listMax } = await readBody(request, engineChangesSchema);
         const call = { fromId, toId: idOf(pathId), listMax };
         return Response.json(await compareSnapshots(engine.folders, call, request.signal));
+      }),
+      [enginePaths.images]: route("GET", () => Response.json(engine.images.list())),
+      [enginePaths.image]: authenticated((request) => {
+        const { reference } = parse(imageQuerySchema, queryOf(request), "query");
+        const { images } = engine;
+        return Response.json(
+          request.method === "DELETE" ? images.remove(reference) : images.find(reference),
+        );
+      }),
+      [enginePaths.pull]: route("POST", async (request) => {
+        const { reference, waitMs } = await readBody(request, pullCallSchema);
+        return Response.json(await engine.images.pull(reference, waitMs));
+      }),
+      [enginePaths.import]: route("PUT", async (request) => {
+        const { name } = parse(importQuerySchema, queryOf(request), "query");
+        const body = request.body ?? new Blob([]).stream();
+        return Response.json(await engine.images.import(name, body));
       }),
     },
     fetch: authenticated((request) => {
@@ -126,7 +146,13 @@ function idOf(text: string): string {
   return parse(sandboxIdSchema, text, "id");
 }
 
+function queryOf(request: Request): Record<string, string> {
+  return Object.fromEntries(new URL(request.url).searchParams);
+}
+
 async function readBody<T>(request: Request, schema: z.ZodType<T>): Promise<T> {
+  if (Number(request.headers.get("content-length") ?? 0) > bodyBytesMax)
+    throw new BerthError("too_large", `The body is larger than ${bodyBytesMax} bytes.`);
   let json: unknown;
   try {
     json = await request.json();

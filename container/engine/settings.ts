@@ -25,6 +25,9 @@ const variables = z.object({
     .min(limits.jailProcessesMin)
     .max(limits.jailProcessesMax)
     .default(1024),
+  BERTH_ENGINE_REGISTRIES: z.string().default(""),
+  BERTH_ENGINE_REGISTRY_AUTH: z.string().regex(/^\//, "must be an absolute path").optional(),
+  BERTH_ENGINE_IMAGE_BYTES_MAX: integer.min(MiB).default(limits.imageBytesMax),
   BERTH_ENGINE_NETWORK: z.enum(networkModes).optional(),
   BERTH_ENGINE_SUBNET: z
     .string()
@@ -57,6 +60,12 @@ export function readSettings(env: Record<string, string | undefined>) {
     diskFreeBytesMin: data.BERTH_ENGINE_DISK_FREE_MIN,
     processRecord: data.BERTH_ENGINE_PROCESS_RECORD,
     processesMax: data.BERTH_ENGINE_PROCESSES_MAX,
+    images: {
+      /** Registries that are reached without TLS. */
+      plainHosts: new Set(data.BERTH_ENGINE_REGISTRIES.split(/[\s,]+/).filter(Boolean)),
+      authFile: data.BERTH_ENGINE_REGISTRY_AUTH,
+      imageBytesMax: data.BERTH_ENGINE_IMAGE_BYTES_MAX,
+    },
     network: data.BERTH_ENGINE_NETWORK,
     subnet: data.BERTH_ENGINE_SUBNET,
   };

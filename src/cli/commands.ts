@@ -4,6 +4,7 @@ import { attachCommand } from "./commands/attach.ts";
 import { cpCommand } from "./commands/cp.ts";
 import { dashboardCommand } from "./commands/dashboard.ts";
 import { execCommand } from "./commands/exec.ts";
+import { imageCommand } from "./commands/image.ts";
 import { keysCommand } from "./commands/keys.ts";
 import { killCommand } from "./commands/kill.ts";
 import { listCommand } from "./commands/list.ts";
@@ -40,6 +41,7 @@ export const commands: Command[] = [
   stopCommand,
   planCommand,
   dashboardCommand,
+  imageCommand,
   loginCommand,
   keysCommand,
   serveCommand,

@@ -6,6 +6,7 @@ import { berthCalls } from "./calls.ts";
 import { type ConnectOptions, clientConfig } from "./connect.ts";
 import { createHttpClient } from "./http/http-client.ts";
 import type { CallOptions } from "./http/request.ts";
+import { Images } from "./images.ts";
 import { type Page, toPage } from "./page.ts";
 import { Plan, Plans } from "./plans.ts";
 import { Sandbox } from "./sandbox.ts";
@@ -63,10 +64,13 @@ export type KnownSandbox = Sandbox & { readonly info: SandboxInfo };
 export class Berth {
   /** Groups of several sandboxes that are committed or rolled back together. */
   readonly plans: Plans;
+  /** The root file systems of the machine. */
+  readonly images: Images;
   readonly #connection: Connection;
 
   private constructor(connection: Connection) {
     this.#connection = connection;
+    this.images = new Images(berthCalls(connection.client));
     this.plans = new Plans(berthCalls(connection.client));
   }
 

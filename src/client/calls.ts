@@ -3,13 +3,28 @@
  * these calls, and tests compare them with those of other transports.
  */
 import type { BerthApi, PlanApi } from "../protocol/api.ts";
+import type { Image } from "../protocol/image.ts";
+import { limits } from "../protocol/limits.ts";
 import { type Cancellable, cancellable } from "./http/cancellable.ts";
 import { randomId } from "./http/random-id.ts";
 import { type HttpClient, pathSegment, type Query } from "./http/request.ts";
+import type { TellProgress, UploadContent } from "./http/upload.ts";
 import { streamEvents } from "./special.ts";
 import { type SandboxCalls, sandboxMethods } from "./verbs.ts";
 
-type BerthVerbs = Omit<BerthApi, "sandbox" | "plan">;
+/** What an administrator does to images, which no binding may. */
+type BerthVerbs = Omit<BerthApi, "sandbox" | "plan"> & {
+  pullImage(call: { reference: string; waitMs?: number }): Promise<Image>;
+  removeImage(reference: string): Promise<Image>;
+  importImage(
+    name: string,
+    content: UploadContent,
+    options?: { progress?: TellProgress },
+  ): Promise<Image>;
+};
+
+const images = "/v1/images";
+const image = `${images}/find`;
 
 /** The calls over all sandboxes and plans of one key. */
 export type PlanCalls = Cancellable<PlanApi>;
@@ -46,6 +61,18 @@ function berthVerbs(client: HttpClient): BerthVerbs {
     counts: () => client.request({ method: "GET", path: "/v1/counts" }),
     events: (query = {}) => client.request({ method: "GET", path: "/v1/events", query }),
     streamEvents: (query) => streamEvents(client, "/v1/events", query),
+    images: () => client.request({ method: "GET", path: images }),
+    image: (reference) => client.request({ method: "GET", path: image, query: { reference } }),
+    pullImage: (body) =>
+      client.request({ method: "POST", path: `${images}/pull`, body, isRepeatable: true }),
+    removeImage: (reference) =>
+      client.request({ method: "DELETE", path: image, query: { reference } }),
+    importImage: (name, content, { progress } = {}) =>
+      client.request({
+        ...{ method: "PUT", path: `${images}/import`, query: { name } },
+        upload: { content, type: "application/x-tar", progress },
+        responseTimeoutMs: limits.imageImportMs,
+      }),
     plans: (query = {}) =>
       client.request({ method: "GET", path: "/v1/plans", query: query as Query }),
   };

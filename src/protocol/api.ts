@@ -5,6 +5,7 @@
 import type { Counts, SandboxesInput, SandboxesPage, TenantEvents } from "./directory.ts";
 import type { EventsPage } from "./event.ts";
 import type { ArchiveType, FileView, Unpacked } from "./file.ts";
+import type { Image, Images } from "./image.ts";
 import type { LeaseGranted, LeaseReleased } from "./lease.ts";
 import type { MetadataAnswer, MetadataPatch } from "./metadata.ts";
 import type {
@@ -135,6 +136,10 @@ export interface BerthApi {
   streamEvents(query?: { after?: number }): Promise<AsyncIterable<Uint8Array>>;
   /** The methods of one sandbox. Sends no request, so the sandbox need not exist. */
   sandbox(id: string): SandboxApi;
+  /** The images of the machine, and the pulls. */
+  images(): Promise<Images>;
+  /** One image, or the progress of its pull. */
+  image(reference: string): Promise<Image>;
   /** One page of plans, by name. */
   plans(query?: PlansInput): Promise<PlansPage>;
   /** The methods of one plan. Sends no request, so the plan need not exist. */

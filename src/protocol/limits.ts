@@ -316,6 +316,22 @@ export const limits = {
   /** Default timeout of a clone. */
   gitCloneTimeoutMs: 10 * minute,
 
+  // Images of one machine
+  /** The name of an image with host and tag. */
+  imageReferenceCharsMax: 512,
+  /** Layers of one image: their paths share the 4 KiB that the kernel takes as options of a mount. */
+  imageLayersMax: 32,
+  /** A manifest or configuration, which registries bound to the same. */
+  imageManifestBytesMax: 4 * MiB,
+  /** One layer, packed or unpacked, unless the operator sets another bound. */
+  imageBytesMax: 32 * 1024 * MiB,
+  /** Pulls and imports at once; each keeps a processor and the disk busy. */
+  imagePullsMax: 4,
+  /** Failed pulls whose reason is shown. */
+  imageFailuresMax: 100,
+  /** A call that imports an image. */
+  imageImportMs: 60 * minute,
+
   // Checkpoints
   /** Checkpoints of one sandbox that a caller requested, each of which holds a tree, and the length of a name. */
   checkpointsMax: 50,

@@ -5,6 +5,7 @@ import { BerthError } from "./errors.ts";
 import { component } from "./fields/component.ts";
 import { pathSchema, sandboxEnvSchema } from "./fields/env.ts";
 import { sandboxIdSchema, tenantIdSchema } from "./fields/id.ts";
+import { imageNameSchema } from "./fields/image-reference.ts";
 import {
   checkpointEverySchema,
   destroyPausedAfterSchema,
@@ -18,7 +19,6 @@ import { sizeNameSchema } from "./fields/size.ts";
 import { isolationSchema } from "./health.ts";
 import { limits } from "./limits.ts";
 import { metadataPatchSchema, metadataSchema } from "./metadata.ts";
-
 import { serviceCallsSchema } from "./service.ts";
 
 const hostsSchema = z
@@ -63,11 +63,9 @@ export const wakeSchema = z
 export const createCallSchema = component("CreateCall", {
   env: sandboxEnvSchema.default({}).describe("The environment of every command."),
   cwd: pathSchema.optional().describe("The folder in which commands run; /workspace by default."),
-  image: z
-    .string()
-    .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/)
+  image: imageNameSchema
     .optional()
-    .describe("The name of a configured image."),
+    .describe("A configured or imported image by its name, or one that was pulled."),
   size: sizeNameSchema
     .optional()
     .describe("The name of a configured size; it cannot be changed later."),

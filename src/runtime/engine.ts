@@ -16,7 +16,9 @@ import { limits } from "../protocol/limits.ts";
 import type { ContainerRuntime, StartOptions } from "./runtime.ts";
 import { type StartTimer, withTimeout } from "./timeout.ts";
 
-type Engine = { baseUrl: string; secret: string; startTimer?: StartTimer | undefined };
+export type EngineAddress = { baseUrl: string; secret: string };
+
+type Engine = EngineAddress & { startTimer?: StartTimer | undefined };
 
 /** The engine has the same limits and reports more when one is exceeded, so it gets time to respond. */
 const marginMs = 2_000;
@@ -33,28 +35,28 @@ export function engineRuntime({ id, ...engine }: Engine & { id: string }): Conta
     renewEveryMs: undefined,
     renew: async () => undefined,
     async start({
-      image,
+      image: _name,
+      imageDigest,
       size,
       snapshot,
       base,
       network,
-      labels: _,
-      envVersion: __,
+      labels: _labels,
+      envVersion: _version,
       ...options
     }: StartOptions) {
       const { internet } = network;
       const bounds = size === undefined ? undefined : boundsOf(size);
-      const started = await call(engine, "POST", enginePaths.start(id), {
-        body: { ...options, network: { internet }, bounds, snapshotId: snapshot, baseId: base },
+      const started = await callEngine(engine, "POST", enginePaths.start(id), {
+        body: {
+          ...{ ...options, network: { internet }, bounds, image: imageDigest },
+          ...{ snapshotId: snapshot, baseId: base },
+        },
         schema: engineStartedSchema,
         waitMs: startTimeoutOf({ snapshot, base }) + marginMs,
       });
       const { agentUrl, startId: _startId, ...rest } = started;
-      const notes =
-        image === undefined
-          ? []
-          : [`image ${image}: The engine has only the machine's own programs.`];
-      return { ...rest, address: agentUrl, notes: [...rest.notes, ...notes] };
+      return { ...rest, address: agentUrl };
     },
     async destroy(files) {
       await send(
@@ -77,7 +79,7 @@ export function engineRuntime({ id, ...engine }: Engine & { id: string }): Conta
     },
     agent: (_address, request, init) => fetch(request, init),
     async snapshot(snapshotId) {
-      const made = await call(engine, "POST", enginePaths.snapshot(id), {
+      const made = await callEngine(engine, "POST", enginePaths.snapshot(id), {
         body: { snapshotId },
         schema: engineSnapshotMadeSchema,
         waitMs: limits.snapshotTimeoutMs + marginMs,
@@ -89,7 +91,7 @@ export function engineRuntime({ id, ...engine }: Engine & { id: string }): Conta
       await send(engine, "DELETE", enginePaths.snapshotOf(handle), undefined, waitMs);
     },
     changes: ({ from, to, listMax }) =>
-      call(engine, "POST", enginePaths.changes(to), {
+      callEngine(engine, "POST", enginePaths.changes(to), {
         body: { fromId: from, listMax },
         schema: changesSchema,
         waitMs: limits.changesTimeoutMs + marginMs,
@@ -112,15 +114,15 @@ function startTimeoutOf({ snapshot, base }: Pick<StartOptions, "snapshot" | "bas
 }
 
 export function engineHealth(engine: Engine): Promise<EngineHealth> {
-  return call(engine, "GET", enginePaths.health, {
+  return callEngine(engine, "GET", enginePaths.health, {
     schema: engineHealthSchema,
     waitMs: healthTimeoutMs,
   });
 }
 
-async function call<Schema extends z.ZodType>(
+export async function callEngine<Schema extends z.ZodType>(
   engine: Engine,
-  method: "GET" | "POST",
+  method: "GET" | "POST" | "DELETE",
   path: string,
   { body, schema, waitMs }: { body?: unknown; schema: Schema; waitMs: number },
 ): Promise<z.infer<Schema>> {
@@ -153,11 +155,11 @@ async function send(
   const { isRefused, json } = await withTimeout(waitMs, request, engine.startTimer).catch(() => {
     throw new BerthError("unavailable", "The engine of this machine does not respond.");
   });
-  if (isRefused) throw errorFrom(json, path);
+  if (isRefused) throw refuseEngineError(json, path);
   return json;
 }
 
-function errorFrom(body: unknown, path: string): BerthError {
+export function refuseEngineError(body: unknown, path: string): BerthError {
   const parsed = errorBodySchema.safeParse(body);
   if (!parsed.success) {
     return new BerthError("unavailable", `The engine failed at ${path}.`);

@@ -18,6 +18,8 @@ export type StartOptions = {
   image?: string;
   /** Whether commands may become root inside, where the runtime can offer that; left out: true. */
   sudo?: boolean;
+  /** On one machine: the manifest that the name stood for when the sandbox was created. */
+  imageDigest?: string | undefined;
   /** A limit that the runtime cannot enforce is refused. */
   size?: Size;
   /** Start from this saved tree, even if other files are kept. */

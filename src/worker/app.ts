@@ -31,6 +31,7 @@ import { create } from "./special/create.ts";
 import * as events from "./special/events.ts";
 import * as files from "./special/files.ts";
 import { health } from "./special/health.ts";
+import * as images from "./special/images.ts";
 import * as keys from "./special/keys.ts";
 import * as lease from "./special/lease.ts";
 import { logs } from "./special/logs.ts";
@@ -54,6 +55,11 @@ const special = {
   signIn,
   getCaller,
   signOut,
+  listImages: images.list,
+  getImage: images.get,
+  pullImage: images.pull,
+  importImage: images.importArchive,
+  removeImage: images.remove,
   acquireLease: lease.acquire,
   renewLease: lease.renew,
   releaseLease: lease.release,

@@ -15,6 +15,7 @@ import type { AgentVerb, CallableVerb, VerbArgs } from "../objects/sandbox/dispa
 import type { BerthApi, CreateOptions, SandboxApi } from "../protocol/api.ts";
 import type { Counts, SandboxesInput, SandboxesPage, TenantEvents } from "../protocol/directory.ts";
 import { eventsQuerySchema } from "../protocol/event.ts";
+import { type Image, type Images, imageQuerySchema } from "../protocol/image.ts";
 import type { PlansInput, PlansPage } from "../protocol/plan.ts";
 import { type Caller, type Right, rightSchema, rights } from "../protocol/rights.ts";
 import type { CreateInput, Sandbox } from "../protocol/sandbox.ts";
@@ -32,6 +33,7 @@ import { validate } from "./http/validate.ts";
 import { callerFor } from "./http/verb-handler.ts";
 import { createSandbox } from "./special/create.ts";
 import { countSandboxes, listSandboxes } from "./special/events.ts";
+import { findImage, listImages } from "./special/images.ts";
 import { PlanTarget } from "./special/plan-target.ts";
 import { listPlans, Plans } from "./special/plans.ts";
 import { type Binding, SpecialTarget } from "./special/sandbox-target.ts";
@@ -73,6 +75,16 @@ export class BerthEntry extends WorkerEntrypoint<Env, Props> implements BerthApi
     const { props } = this.ctx;
     const binding = { env: this.env, caller: callerOf(props), id, url: urlOf(props) };
     return new SandboxTarget(binding) as SpecialTarget & SandboxApi;
+  }
+
+  async images(): Promise<Images> {
+    this.#callerFor("listImages");
+    return listImages(this.env);
+  }
+
+  async image(reference: string): Promise<Image> {
+    this.#callerFor("getImage");
+    return findImage(this.env, validate(imageQuerySchema, { reference }).reference);
   }
 
   async plans(query: PlansInput = {}): Promise<PlansPage> {

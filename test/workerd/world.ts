@@ -111,6 +111,8 @@ function rpcBerth(bound: Bound): BerthApi {
     counts: async () => await bound.counts(),
     streamEvents: async (query) => await bound.streamEvents(query),
     events: async (query) => await bound.events(query),
+    images: async () => await bound.images(),
+    image: async (reference) => await bound.image(reference),
     plans: async (query) => await bound.plans(query),
     sandbox: (id) => awaited<SandboxApi>(() => bound.sandbox(id)),
     plan: (name) => awaited<PlanApi>(() => bound.plan(name)),

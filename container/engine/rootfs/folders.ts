@@ -16,6 +16,8 @@ export function makeDataFolders(data: string) {
     mountPoint: `${data}/mount`,
     /** Programs of Berth's own for jails and for the root of each sandbox. */
     programs: `${data}/programs`,
+    /** What was pulled and imported; see images/store.ts. */
+    images: `${data}/images`,
     records: `${data}/live`,
     /** One file per running `pasta`, with its PID. */
     pastas: `${data}/pasta`,

@@ -22,7 +22,7 @@ import type { Engine } from "../engine.ts";
 import { jailHostName, packagesFolder } from "../jail/identity.ts";
 import type { AgentReady, JailSpec, JailUser } from "../jail/jail-spec.ts";
 import { log, messageOf } from "../log.ts";
-import { type Connection, connect } from "../network/network.ts";
+import { type Connection, connect, resolvConf } from "../network/network.ts";
 import type { ProcessIdentity } from "../processes.ts";
 import { isDiskFull, isDiskFullError } from "../rootfs/file-work.ts";
 import { completeTree, hasTree, makeTree, treeOf } from "../rootfs/folders.ts";
@@ -34,6 +34,13 @@ import { type ClaimedRange, claimIdRange } from "./id-ranges.ts";
 import { removeLeftovers, removeProcessRecord, writeProcessRecord } from "./leftovers.ts";
 import { type SpawnedAgent, spawnAgent } from "./spawn.ts";
 import { userLimitsOf } from "./user-limits.ts";
+
+type Lowers = {
+  root: string[];
+  usr: string[];
+  packages: string | undefined;
+  readOnlyFolders: string[];
+};
 
 export class Incarnation {
   readonly startId: string;
@@ -155,7 +162,8 @@ export class Incarnation {
     const { startId, secret, env } = call;
     const range = machine.user === "ranged" ? claimIdRange() : undefined;
     const user = jailUserOf(this.#engine, range, call.sudo ?? true);
-    const jail = this.#jailSpec(network, this.#groups, bounds, user);
+    const lowers = this.#lowers(call.image);
+    const jail = this.#jailSpec(network, this.#groups, bounds, user, lowers);
     const agent = spawnAgent(settings.agent, { boot: { startId, secret, env }, jail }, range?.lock);
     if (range !== undefined) closeSync(range.lock);
     this.#agent = agent;
@@ -165,24 +173,37 @@ export class Incarnation {
     return await withTimeout(agent.ready, limits.agentReadyTimeoutMs, "the agent's ready line");
   }
 
+  /** What the sandbox's own files lie on: its image, or the machine's own programs. */
+  #lowers(image: string | undefined): Lowers {
+    const { folders, images, machine, readOnlyFolders } = this.#engine;
+    if (image === undefined) {
+      const packages = existsSync(packagesFolder) ? packagesFolder : undefined;
+      return { root: [folders.baseRootfs], usr: ["/usr"], packages, readOnlyFolders };
+    }
+    const lowers = images.lowers(this.#id, image, resolvConf(machine.network.mode));
+    // An image has its list of packages in its own root.
+    return { ...lowers, packages: undefined, readOnlyFolders: [] };
+  }
+
   #jailSpec(
     network: JailSpec["network"],
     groups: SandboxGroups,
     bounds: Bounds,
     user: JailUser,
+    { readOnlyFolders, ...lowers }: Lowers,
   ): JailSpec {
-    const { folders, machine, readOnlyFolders } = this.#engine;
+    const { folders, machine } = this.#engine;
     const { base, root, usr, packages, workspace } = treeOf(folders, this.#id);
     return {
       hostName: jailHostName,
       user,
       network,
       mountPoint: folders.mountPoint,
-      root: { lower: [folders.baseRootfs], ...root },
-      usr: { lower: [...(hasSudo(user) ? [sudoLayer(folders)] : []), "/usr"], ...usr },
+      root: { lower: lowers.root, ...root },
+      usr: { lower: [...(hasSudo(user) ? [sudoLayer(folders)] : []), ...lowers.usr], ...usr },
       packages:
-        user.kind === "ranged" && existsSync(packagesFolder)
-          ? { lower: [packagesFolder], ...packages }
+        user.kind === "ranged" && lowers.packages !== undefined
+          ? { lower: [lowers.packages], ...packages }
           : null,
       tree: base,
       workspace,

@@ -1,6 +1,4 @@
 /** `berth keys`: lists, creates and removes the keys of an installation, with an administrator's key. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { createHttpClient } from "../../client/http/http-client.ts";
 import type { HttpClient } from "../../client/http/request.ts";
 import { pathSegment } from "../../client/http/request.ts";
@@ -13,7 +11,7 @@ import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import { formatAge } from "../output/format.ts";
 import type { Column } from "../output/table.ts";
-import { checkUrl, isLocalUrl, localUrl } from "../server/find-server.ts";
+import { findAdministrator } from "../server/find-server.ts";
 
 const dayMs = 24 * 60 * 60_000;
 /** All rights that there are; their list is part of the schemas, which the command does not load. */
@@ -131,16 +129,8 @@ function listOf(rights: string): string[] {
   return names;
 }
 
-/** Not the server of the login: its key belongs to a tenant. */
 function client({ cwd, env }: Context): HttpClient {
-  const url = checkUrl(env.BERTH_URL || localUrl, "BERTH_URL");
-  const key = env.BERTH_ADMIN_KEY?.trim() || (isLocalUrl(url) ? readLocal(cwd, env) : "");
-  if (key === "") {
-    throw new Failure(`There is no administrator's key for ${url}.`, {
-      hint: "Set BERTH_ADMIN_KEY; a server of one machine keeps it in <data>/admin-key.",
-      code: "no_server",
-    });
-  }
+  const { url, key } = findAdministrator(cwd, env);
   return createHttpClient({
     url,
     key: () => key,
@@ -148,12 +138,4 @@ function client({ cwd, env }: Context): HttpClient {
     retry: defaultRetries,
     clock: { now: () => performance.now(), chance: Math.random, sleep },
   });
-}
-
-function readLocal(cwd: string, env: NodeJS.ProcessEnv): string {
-  try {
-    return readFileSync(join(env.BERTH_DATA || join(cwd, ".berth"), "admin-key"), "utf8").trim();
-  } catch {
-    return "";
-  }
 }

@@ -37,9 +37,29 @@ export function findServer(cwd: string, env: NodeJS.ProcessEnv): Server {
   );
 }
 
+/** The server and an administrator's key. Not the server of the login: its key belongs to a tenant. */
+export function findAdministrator(cwd: string, env: NodeJS.ProcessEnv): Server {
+  const url = checkUrl(env.BERTH_URL || localUrl, "BERTH_URL");
+  const key =
+    env.BERTH_ADMIN_KEY?.trim() || (isLocalUrl(url) ? readAdministratorKey(cwd, env) : "");
+  if (key !== "") return { url, key };
+  throw new Failure(`There is no administrator's key for ${url}.`, {
+    hint: "Set BERTH_ADMIN_KEY; a server of one machine keeps it in <data>/admin-key.",
+    code: "no_server",
+  });
+}
+
 /** Only a server of this machine may get the administrator's key. */
-export function isLocalUrl(url: string): boolean {
+function isLocalUrl(url: string): boolean {
   return /^(127\.[\d.]+|localhost|\[::1\])$/.test(new URL(url).hostname);
+}
+
+function readAdministratorKey(cwd: string, env: NodeJS.ProcessEnv): string {
+  try {
+    return readFileSync(join(env.BERTH_DATA || join(cwd, ".berth"), "admin-key"), "utf8").trim();
+  } catch {
+    return "";
+  }
 }
 
 /**

@@ -13,6 +13,8 @@ export type SandboxSpec = {
   env: Record<string, string>;
   cwd?: string | undefined;
   image?: string | undefined;
+  /** On one machine: the digest of its manifest. The files of the sandbox stand on exactly these layers. */
+  imageDigest?: string | undefined;
   size?: Size | undefined;
   network: Network;
   idleTimeoutMs: number;
@@ -22,6 +24,7 @@ export type SandboxSpec = {
   /** Null: never. Undefined: never, unless files do not outlive their container. */
   checkpointEveryMs?: number | null | undefined;
   keepCheckpoints?: number | undefined;
+  services?: ServiceCall[] | undefined;
   /** Grows with each change of the settings; undefined: never changed. */
   settingsVersion?: number | undefined;
   /** From each start to the end of that run. */
@@ -31,7 +34,6 @@ export type SandboxSpec = {
   sudo?: boolean | undefined;
   /** Whether ports are reached without a token. */
   publicPorts?: boolean | undefined;
-  services?: ServiceCall[] | undefined;
   /** Whether a call that needs a container may start it. */
   wake: "auto" | "never";
   /** The repository and branch for which it was created. */

@@ -6,6 +6,7 @@
 import { z } from "zod";
 import { envSchema } from "../fields/env.ts";
 import { sandboxIdSchema } from "../fields/id.ts";
+import { digestPattern } from "../fields/image-reference.ts";
 import { isolationSchema } from "../health.ts";
 import { limits } from "../limits.ts";
 
@@ -29,6 +30,14 @@ export const enginePaths = {
   snapshotOf: (snapshotId: string) => `/v1/snapshots/${snapshotId}`,
   /** POST EngineChanges → Changes of the workspace since an older snapshot. */
   changes: (snapshotId: string) => `/v1/snapshots/${snapshotId}/changes`,
+  /** GET → Image[]. */
+  images: "/v1/images",
+  /** GET, DELETE ?reference= → Image. */
+  image: "/v1/image",
+  /** POST PullCall → Image, after its end or `waitMs`. */
+  pull: "/v1/images/pull",
+  /** PUT ?name=, a tar archive → Image. */
+  import: "/v1/images/import",
 } as const;
 
 export const engineStartSchema = z.strictObject({
@@ -45,6 +54,8 @@ export const engineStartSchema = z.strictObject({
       processes: z.int().min(limits.jailProcessesMin).max(limits.jailProcessesMax).optional(),
     })
     .optional(),
+  /** The digest of the manifest of an image; left out: the machine's own programs. */
+  image: z.string().regex(digestPattern).optional(),
   /** Start from this saved tree instead of the stored files. */
   snapshotId: sandboxIdSchema.optional(),
   /** Start from this saved tree if no files are stored. */

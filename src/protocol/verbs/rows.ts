@@ -3,6 +3,7 @@ import { accessRows, portRows } from "./access.ts";
 import { checkpointRows } from "./checkpoints.ts";
 import { directoryRows } from "./directory.ts";
 import { fileRows } from "./files.ts";
+import { imageRows } from "./images.ts";
 import { keyRows } from "./keys.ts";
 import { leaseRows } from "./leases.ts";
 import { metadataRows } from "./metadata.ts";
@@ -25,6 +26,7 @@ export const verbRows = (schemas: Schemas) => ({
   ...keyRows(schemas),
   ...signInRows(schemas),
   ...checkpointRows(schemas),
+  ...imageRows(schemas),
   ...portRows(schemas),
   ...processRows(schemas),
   ...sessionRows(schemas),

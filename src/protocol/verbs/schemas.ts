@@ -6,6 +6,7 @@ export * from "../event.ts";
 export * from "../exec.ts";
 export * from "../file.ts";
 export * from "../health.ts";
+export * from "../image.ts";
 export * from "../key.ts";
 export * from "../lease.ts";
 export * from "../metadata.ts";

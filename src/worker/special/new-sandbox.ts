@@ -11,16 +11,19 @@ import type { MetadataPatch } from "../../protocol/metadata.ts";
 import type { Caller } from "../../protocol/rights.ts";
 import { type CreateCall, hostListError, type Network } from "../../protocol/sandbox.ts";
 import { engineHealth } from "../../runtime/engine.ts";
+import { findImage } from "../../runtime/engine-images.ts";
 import { generateSandboxId } from "../auth/ids.ts";
 import { diskRefusal } from "../disk.ts";
 import { sandboxObject } from "../http/objects.ts";
 import { sandboxOf } from "../http/target.ts";
-import { validate } from "../http/validate.ts";
+import { invalidField, validate } from "../http/validate.ts";
 
 /** Merged settings have the same limits as given ones. */
 const mergedSchema = z.strictObject({ env: sandboxEnvSchema });
 
-type Policy = Omit<CreateCall, "count" | "from" | "onExisting" | "waitMs">;
+type Policy = Omit<CreateCall, "count" | "from" | "onExisting" | "waitMs"> & {
+  imageDigest?: string | undefined;
+};
 
 /** `createRefusal`: why the origin of a fork cannot be used; an existing sandbox is found all the same. */
 type SandboxToCreate = { make: NewSandbox; createRefusal?: ErrorValue };
@@ -29,10 +32,13 @@ type SandboxToCreate = { make: NewSandbox; createRefusal?: ErrorValue };
 export async function newSandbox(
   env: Env,
   caller: Caller,
-  { from, ...policy }: Policy & Pick<CreateCall, "from">,
+  { from, ...given }: Policy & Pick<CreateCall, "from">,
   written: object,
 ): Promise<SandboxToCreate> {
-  refuseHosts(env, policy.network);
+  refuseHosts(env, given.network);
+  const policy = from === undefined ? await withImage(env, given) : given;
+  if (from !== undefined && given.image !== undefined && readConfig(env).engine !== undefined)
+    throw invalidField("image", "cannot be combined with `from`: a checkpoint has its own image");
   const chosen = await sizeOf(env, policy.size);
   const origin = from === undefined ? undefined : await originOf(env, caller, from);
   const inherited = origin !== undefined && "ok" in origin ? origin.ok : undefined;
@@ -57,6 +63,26 @@ export async function newSandbox(
   return {
     make: { spec, metadata: withoutRemovals(metadata), start },
     ...(createRefusal === undefined ? {} : { createRefusal }),
+  };
+}
+
+/** On one machine an image must be there, and says what its sandboxes have unless the caller says otherwise. */
+async function withImage(env: Env, policy: Policy): Promise<Policy> {
+  const { engine } = readConfig(env);
+  if (policy.image === undefined || engine === undefined) return policy;
+  const image = await findImage({ baseUrl: engine.url, secret: engine.secret }, policy.image);
+  if (image.state !== "ready") {
+    throw new BerthError("unavailable", `image: ${policy.image} is ${image.state}.`, {
+      hint: "Wait for the end of its pull: `berth image inspect` shows the progress.",
+      facts: { field: "image" },
+    });
+  }
+  const { env: imageEnv = {}, cwd } = image.facts ?? {};
+  return {
+    ...policy,
+    ...validate(mergedSchema, { env: { ...imageEnv, ...policy.env } }),
+    imageDigest: image.digest,
+    cwd: policy.cwd ?? cwd,
   };
 }
 
@@ -89,11 +115,12 @@ function fork(
   written: object,
   { base, spec, metadata }: Fork,
 ): Policy & { base: string } {
-  const { env, cwd, image, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } = spec;
+  const { env, cwd, image, imageDigest, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } =
+    spec;
   const { destroyPausedAfterMs, checkpointEveryMs, keepCheckpoints, services } = spec;
   const { endAfterMs, onEnd, publicPorts, sudo } = spec;
   const policy = {
-    ...{ cwd, image, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake },
+    ...{ cwd, image, imageDigest, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake },
     ...{ destroyPausedAfterMs, checkpointEveryMs, keepCheckpoints, services },
     ...{ endAfterMs, onEnd, publicPorts, sudo },
   };

@@ -44,7 +44,7 @@ describe("keys", () => {
     ]);
   });
 
-  it("[KY2] only an administrator's key manages keys, and it does nothing else", async () => {
+  it("[KY2] only an administrator's key manages keys, and it does nothing with sandboxes", async () => {
     const { key } = await makeKey("no-admin");
     for (const [method, path, body] of [
       ["GET", "/v1/keys"],

@@ -100,7 +100,7 @@ async function tryStart(
       network: spec.network,
       labels: labelsOf(spec),
       ...(spec.sudo === undefined ? {} : { sudo: spec.sudo }),
-      ...(spec.image === undefined ? {} : { image: spec.image }),
+      ...(spec.image === undefined ? {} : { image: spec.image, imageDigest: spec.imageDigest }),
       ...(spec.size === undefined ? {} : { size: spec.size }),
     });
     return { started };
