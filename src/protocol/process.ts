@@ -56,6 +56,10 @@ export const processCallSchema = z
       .describe(
         "If the log is full: `drop` removes the oldest, `block` waits for readers, `hold` waits for those that are connected and drops while there is none.",
       ),
+    endsWithReader: z
+      .boolean()
+      .optional()
+      .describe("Ends when the last reader of its log leaves before the end."),
     stdin: z
       .enum(["pipe", "none"])
       .optional()

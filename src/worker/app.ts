@@ -39,6 +39,7 @@ import * as metadata from "./special/metadata.ts";
 import * as plans from "./special/plans.ts";
 import * as terminals from "./special/terminals.ts";
 import * as tokens from "./special/tokens.ts";
+import { callerOfWire, serveWires } from "./wires.ts";
 
 const special = {
   health,
@@ -115,6 +116,7 @@ export function createApp(caller?: Caller) {
     setHeader(c as ApiContext, "berth-request-id", c.get("requestId"));
     if (isLive(c.res)) forbidBuffering(c as ApiContext);
   });
+  if (caller === undefined) app.use(serveWires((...request) => app.fetch(...request)));
   app.use(async (c, next) => {
     const request = ports.portRequestOf(c.req.raw);
     if (request === undefined) return next();
@@ -186,7 +188,7 @@ function authorize(
   const isForAdministrators = row.right === "administrator" && bound === undefined;
   if (isForAdministrators && isAdministrator(header, c.env)) return undefined;
   if (withTicket.includes(row) && connectTicket(c) !== undefined) return undefined;
-  const caller = bound ?? authenticate(header, c.env);
+  const caller = bound ?? callerOfWire(c.req.raw) ?? authenticate(header, c.env);
   return caller instanceof Promise
     ? caller.then((known) => admitCaller(c, row, known))
     : void admitCaller(c, row, caller);

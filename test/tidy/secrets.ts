@@ -8,6 +8,7 @@ const comparers: Record<string, string> = {
   "src/worker/auth/keys.ts": "timingSafeEqual(",
   "src/worker/auth/tokens.ts": "timingSafeEqual(",
   "src/objects/sandbox/ports.ts": "timingSafeEqual(",
+  "src/wires/e2b/signature.ts": "timingSafeEqual(",
   "container/engine/server.ts": "timingSafeEqual(",
   // Written by hand, because node:crypto costs each agent 2 MB.
   "container/agent/server/server.ts": "different |= byte ^",

@@ -125,6 +125,8 @@ export class LogFollower {
     followers.delete(this);
     const mayBlock = log.onFull === "block" && !log.isClosed;
     log.retention.detach(this, { mayReturn: mayReturn && mayBlock });
+    const { endsWithReader } = this.process.info.options;
+    if (endsWithReader === true && mayReturn && followers.size === 0) this.process.end();
   }
 
   /** Skips a run of the other stream at once, because it may be long. */

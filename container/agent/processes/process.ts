@@ -34,7 +34,10 @@ type ProcessInfo = {
   name: string | undefined;
   sessionId: string | undefined;
   commandText: CommandText;
-  options: Pick<ProcessCall, "timeoutMs" | "logBytesMax" | "onFull" | "stdin" | "leftovers">;
+  options: Pick<
+    ProcessCall,
+    "timeoutMs" | "logBytesMax" | "onFull" | "stdin" | "leftovers" | "endsWithReader"
+  >;
   cwd: string;
   logsFolder: string;
 };

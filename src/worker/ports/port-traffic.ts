@@ -3,6 +3,7 @@
  * the object checks the token. See headers.ts for the headers.
  */
 import { type Env, readConfig } from "../../config.ts";
+import type { ErrorBody } from "../../protocol/errors.ts";
 import { refusalHeader } from "../../protocol/internal/socket-call.ts";
 import {
   type Port,
@@ -111,6 +112,19 @@ export async function forwardPortRequest(
     return refusalPage(await answer.json());
   }
   return outward(answer, prefix);
+}
+
+/** For callers that tell refusals in a form of their own: the code of the refusal in place of its response. */
+export async function reachPort(
+  env: Env,
+  request: Request,
+  to: PortRequest,
+  requestId: string,
+): Promise<Response | string> {
+  const answer = await sandboxObject(env, to.sandbox).fetch(inward(request, to, requestId));
+  if (!answer.headers.has(refusalHeader)) return outward(answer, to.prefix);
+  const { error } = (await answer.json()) as ErrorBody;
+  return error.code;
 }
 
 function inward(request: Request, to: PortRequest, requestId: string): Request {

@@ -68,6 +68,17 @@ describe.each(kinds)("a process that keeps what it leaves, its tree held by %s",
     expect((await response.arrayBuffer()).byteLength).toBe(8 * MiB);
   });
 
+  test("[P54] with `endsWithReader` it ends when the last reader leaves before the end, not when one of two does", async () => {
+    const { id } = await ask.sh("echo up; exec sleep 1000", { endsWithReader: true });
+    const readers = await Promise.all(
+      [1, 2].map(() => agent.request(`/v1/processes/${id}/logs?follow=1`)),
+    );
+    await readers[0]?.body?.cancel();
+    expect((await ask.wait(id, { for: "log:up" })).process.state).toBe("running");
+    await readers[1]?.body?.cancel();
+    expect(await ask.exited(id)).toMatchObject({ signal: "SIGTERM" });
+  });
+
   test("[P53] with `hold` the process runs on once its last reader has left", async () => {
     const { id } = await ask.sh(`head -c ${8 * MiB} /dev/zero`, {
       onFull: "hold",
