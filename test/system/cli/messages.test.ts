@@ -85,8 +85,8 @@ it.each([
 
 it("[CL2] without a server the error names the sources and the hint the next step", async () => {
   expect(await user.failure(["list"])).toBe(
-    "error: No server is configured: there is no BERTH_KEY, no login, and no server started here.\n" +
-      "hint: Run `berth login`, or set BERTH_URL and BERTH_KEY.\n",
+    "error: No server is known: there is no BERTH_KEY, no login, and no server of this user runs here.\n" +
+      "hint: Start one with `npm start` or `berth serve`, run `berth login`, or set BERTH_URL and BERTH_KEY.\n",
   );
 });
 
