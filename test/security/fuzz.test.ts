@@ -16,6 +16,9 @@ const seed = 8_215_019;
 const unsupported = ["unsupported"];
 
 const all = Object.keys(verbs) as VerbName[];
+/** The key of a tenant may not call these, or there is no such ticket, key or image. */
+const isAlwaysRefused = (name: VerbName) =>
+  (verbs[name] as VerbRow).right === "administrator" || ["signIn", "getImage"].includes(name);
 /** An answer to these may go on for as long as it is read. */
 const streams: VerbName[] = ["watchFiles", "processLogs", "listEvents", "listTenantEvents"];
 
@@ -27,7 +30,8 @@ describe("random calls", () => {
   const accepted = new Map<string, number>();
 
   beforeAll(async () => {
-    id = await berth.create({ idleTimeoutMs: 600_000 });
+    // A random end pauses it: the others are to have it too.
+    id = await berth.create({ idleTimeoutMs: 600_000, endAfterMs: 86_400_000, onEnd: "pause" });
   });
 
   /** A random call may have taken the lease, which would block the others. */
@@ -120,7 +124,7 @@ describe("random calls", () => {
     expect(all.filter((name) => (sentOf.get(name) ?? 0) < runsMin)).toEqual([]);
     // Not all of them were turned away at the first look, of no route.
     const well = [...accepted.values()].reduce((sum, count) => sum + count, 0);
-    expect(all.filter((name) => !accepted.has(name))).toEqual([]);
+    expect(all.filter((name) => !accepted.has(name) && !isAlwaysRefused(name))).toEqual([]);
     expect(well).toBeGreaterThan(sent / 4);
     expect(well).toBeLessThan(sent);
     await freeLease();

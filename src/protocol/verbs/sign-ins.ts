@@ -37,6 +37,7 @@ export const signInRows = (schemas: Schemas) =>
       method: "DELETE",
       path: session,
       summary: "End the session of a browser and what it has open",
+      description: "A key that is not of a session stays.",
       right: "key",
       repeatable: true,
       responses: { 204: response("none", "The session has ended.") },
