@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { formatAddress } from "./address.js";
-import { root } from "./paths.js";
+import { paths, root } from "./paths.js";
 
 /** Text bindings; each has the value of the environment variable with its name. */
 const environmentBindings = [
@@ -55,9 +55,9 @@ const v8Flags = ["--initial-old-space-size=8", "--optimize-for-size", "--max-sem
 
 /**
  * Returns workerd's configuration; it expects the bundle next to it as worker.js.
- * @param {{ host: string, port: number }} address
+ * @param {{ host: string, port: number, dashboard?: string }} options  the folder of the dashboard's files
  */
-export function workerdConfig({ host, port }) {
+export function workerdConfig({ host, port, dashboard = paths.dashboard }) {
   const { compatibilityDate, objects } = readWranglerToml();
   const namespaces = objects.map(
     // The unique key is part of every object's identity: changing it would lose all objects.
@@ -78,7 +78,7 @@ const config :Workerd.Config = (
   services = [
     ( name = "berth", worker = .berth ),
     ( name = "objects", disk = ( path = "objects", writable = true ) ),
-    ( name = "dashboard", disk = "dashboard" ),
+    ( name = "dashboard", disk = ${JSON.stringify(dashboard)} ),
     ( name = "loopback", network = ( allow = ["local"] ) ),
   ],
   v8Flags = [ ${v8Flags.map((flag) => `"${flag}"`).join(", ")} ],

@@ -127,7 +127,7 @@ export function prepareWorkerd({ host, port, data }, bindings) {
   rmSync(dashboard, { recursive: true, force: true });
   cpSync(paths.dashboard, dashboard, { recursive: true });
   const config = join(data, "workerd.capnp");
-  writeFileSync(config, workerdConfig({ host, port }));
+  writeFileSync(config, workerdConfig({ host, port, dashboard }));
   return new WorkerProcess(
     {
       name: "workerd",
@@ -146,8 +146,7 @@ export function prepareWorkerd({ host, port, data }, bindings) {
           args: [
             ...["--pdeathsig", "KILL", "--", tools.workerd, "serve", config],
             ...["--socket-addr", `http=${formatAddress(host, listenPort)}`],
-            ...["--directory-path", `objects=${join(data, "objects")}`],
-            ...["--directory-path", `dashboard=${dashboard}`, "--control-fd", "3"],
+            ...["--directory-path", `objects=${join(data, "objects")}`, "--control-fd", "3"],
           ],
           env: { ...bindings, TZ: "UTC" },
           control: true,
