@@ -63,9 +63,12 @@ const secretCharsMin = 32;
 const parsed = new WeakMap<object, Config>();
 
 /** Parses the environment on the first call in an isolate; later calls have the same `env` object. */
-export function readConfig(env: Env): Config {
-  const known = parsed.get(env);
+export function readConfig(given: Env): Config {
+  const known = parsed.get(given);
   if (known !== undefined) return known;
+  // workerd gives null for a variable that is not set.
+  const set = Object.entries(given).filter(([, value]) => value !== null);
+  const env = Object.fromEntries(set) as Env;
   const config = Object.freeze({
     tenants: readKeys(env.BERTH_API_KEYS),
     administrators: readDigests(env.BERTH_ADMIN_KEYS, "BERTH_ADMIN_KEYS"),
@@ -81,7 +84,7 @@ export function readConfig(env: Env): Config {
     engine: readEngine(env),
     serverRun: readServerRun(env.BERTH_SERVER_RUN),
   });
-  parsed.set(env, config);
+  parsed.set(given, config);
   return config;
 }
 
@@ -171,7 +174,7 @@ function readPortsDomain(text: string | undefined): string | undefined {
 
 /** Whether the secrets are set without which no call can be served. */
 export function isConfigured({ BERTH_SECRET }: Env): boolean {
-  return BERTH_SECRET !== undefined && BERTH_SECRET !== "";
+  return (BERTH_SECRET ?? "") !== "";
 }
 
 /** What the operator has to do then. */
