@@ -41,14 +41,14 @@ const tokenExpiresAt = Date.UTC(9999, 0);
 const tokenRights: readonly Right[] = ["read", "exec", "files", "terminal"];
 
 function hostOf(c: Context<ApiEnv>, fetch: Fetch): WireHost {
-  const { env, executionCtx } = c;
+  const { env } = c;
   const requestId = c.get("requestId");
   return {
     async call(caller, path, init = {}) {
       const request = new Request(`http://berth${path}`, init);
       request.headers.set("berth-request-id", requestId);
       callers.set(request, caller);
-      return fetch(request, env, executionCtx);
+      return fetch(request, env, c.executionCtx);
     },
     async authenticate(key) {
       try {

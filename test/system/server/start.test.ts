@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { root } from "../../../container/launch/paths.js";
+import { newFolder } from "../../new-folder.ts";
 import { until } from "../../until.ts";
 import { replaceEngine } from "../file-server.ts";
 import { alive } from "../processes.ts";
@@ -20,12 +20,20 @@ describe("npm start", () => {
     expect(code).toBe(0);
   });
 
-  it("[O2] generates a key at its first run and prints a command line that uses it", async () => {
-    await using server = await startServer();
-    await until("the line is printed", () => server.launched.output.stderr.includes("curl"));
-    const line = server.launched.output.stderr.split("\n").find((text) => text.includes("curl"));
-    const { stdout } = await run("sh", ["-c", line ?? "exit 1"], { cwd: root });
-    expect(JSON.parse(stdout)).toMatchObject({ exitCode: 0, stdout: "hello from sandbox\n" });
+  it("[O2] generates a key at its first run and prints lines that run a command with it", async () => {
+    const home = newFolder("first-run");
+    const env = { HOME: home, XDG_RUNTIME_DIR: home };
+    await using server = await startServer({ env });
+    const { output } = server.launched;
+    await until("the lines are printed", () => /berth exec .*\n/.test(output.stderr));
+    const lines = output.stderr.split("\n").filter((text) => text.startsWith("  "));
+    const commit = "git -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m first";
+    const script = `git init -q repository && cd repository && ${commit}\n${lines.join("\n")}`;
+    const { stdout } = await run("sh", ["-c", script], {
+      cwd: home,
+      env: { ...process.env, ...env },
+    });
+    expect(stdout).toBe("hello from sandbox\n");
     for (const name of ["key", "secret"]) {
       expect(statSync(join(server.data, name)).mode & 0o777).toBe(0o600);
     }
@@ -40,7 +48,7 @@ describe("npm start", () => {
     await first.stop();
     await using second = await startServer({ data: first.data });
     expect(second.key).toBe(first.key);
-    expect(second.launched.output.stderr).not.toContain("curl");
+    expect(second.launched.output.stderr).not.toContain("berth exec");
     expect((await second.call("GET", `/v1/sandboxes/${id}`)).body).toMatchObject({ id });
     const read = await second.exec(id, "cat note a/b/c");
     expect(read.body).toMatchObject({ exitCode: 0, stdout: "kept\ndeep\n" });

@@ -13,6 +13,7 @@ const allowed = [
   "Plan → Sandbox",
   "Sandbox → Directory",
   "Worker → Directory",
+  "Worker → Keys",
   "Worker → Plan",
   "Worker → Sandbox",
 ];
