@@ -11,7 +11,7 @@ import { help, parseOptions } from "./options.js";
 import { endLeftoverProcesses, writeProcessRecord } from "./process-record.js";
 import { printStatus, runProgram } from "./program.js";
 import { writeServerRecord } from "./server-record.js";
-import { unknownVariables, workerVariables } from "./variables.js";
+import { setVariables, unknownVariables } from "./variables.js";
 
 const parentPollMs = 500;
 
@@ -120,7 +120,7 @@ async function serve({ data, sandboxesMax, secrets, keysFolder }, prepareWorker,
         BERTH_ADMIN_KEYS: listed(digestOf(secrets.adminKey), process.env.BERTH_ADMIN_KEYS),
         BERTH_METRICS_KEYS: listed(digestOf(secrets.metricsKey), process.env.BERTH_METRICS_KEYS),
         BERTH_SECRET: secrets.secret,
-        ...Object.fromEntries(workerVariables.map((name) => [name, process.env[name] ?? ""])),
+        ...setVariables(process.env),
         BERTH_ENGINE_URL: engine.url,
         BERTH_ENGINE_SECRET: engine.secret,
         // The same after a restart of workerd, which the sandboxes survive.

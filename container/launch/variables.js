@@ -1,7 +1,7 @@
 /** The variables that an operator sets: which of them the Worker gets, and which are misspelt. */
 
 /** Passed on to the Worker as they are; config.ts checks them. */
-export const workerVariables = [
+const workerVariables = [
   "BERTH_ORIGINS",
   "BERTH_PUBLIC_URL",
   "BERTH_PORTS_DOMAIN",
@@ -9,6 +9,17 @@ export const workerVariables = [
   "BERTH_QUOTAS",
   "BERTH_ACCESS_LOG",
 ];
+
+/**
+ * Those that are set, also to nothing: an empty BERTH_PORTS_DOMAIN is a choice.
+ * @param {Record<string, string | undefined>} env
+ * @returns {Record<string, string>}
+ */
+export function setVariables(env) {
+  return Object.fromEntries(
+    workerVariables.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
+  );
+}
 
 /** Others of the server, and those of the command, which may be set in the same shell. */
 const others = [

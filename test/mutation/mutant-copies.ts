@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 const runMsMax = 280_000;
 const sources = [
   ...["package.json", "tsconfig.json", "src"],
-  ...["test/fakes", "test/contract/sizes.ts", "test/until.ts"],
+  ...["test/fakes", "test/contract/sizes.ts", "test/berth-calls.ts", "test/until.ts"],
 ];
 const coreTests = [
   ...["test/unit/core", "test/unit/sandbox", "test/unit/plan", "test/unit/plan-participant"],
