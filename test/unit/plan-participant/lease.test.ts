@@ -51,7 +51,7 @@ describe("the lease of a run", () => {
 
   it("[PL54] running commands finish first, and later ones are refused because of the run", async () => {
     const sandbox = await FakeSandbox.member();
-    const running = sandbox.api.exec({ command: "sleep 0.1" });
+    const running = sandbox.api.exec({ command: "sleep 1" });
     await soon(() => expect(sandbox.container.agent?.running.size).toBe(1));
     const holding = sandbox.hold(1, 10_000);
     await sandbox.untilWaiting(1);
