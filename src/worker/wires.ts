@@ -28,7 +28,8 @@ export function callerOfWire(request: Request): Caller | undefined {
 
 export function serveWires(fetch: Fetch): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
-    if (callers.has(c.req.raw)) return next();
+    // A host that is none is refused further on.
+    if (callers.has(c.req.raw) || !URL.canParse(c.req.raw.url)) return next();
     const host = hostOf(c, fetch);
     const served = serveE2b(c.req.raw, host) ?? serveMcp(c.req.raw, host);
     if (served === undefined) return next();

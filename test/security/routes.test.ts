@@ -7,7 +7,12 @@ import { goodCall, hasJsonBody, wrongTypes } from "./routes.ts";
 import { Scene } from "./scene.ts";
 
 const all = Object.entries(verbs as Record<string, VerbRow>) as [VerbName, VerbRow][];
-const locked = all.filter(([, { right }]) => right !== undefined);
+/** Those of administrators refuse the keys of tenants before they read anything; an image has to be there. */
+const ofOthers: VerbName[] = ["getImage"];
+const locked = all.filter(
+  ([name, { right }]) =>
+    right !== undefined && right !== "administrator" && !ofOthers.includes(name),
+);
 const ofOne = locked.filter(([, { path }]) => path.includes(":id"));
 const ofAPlan = locked.filter(([, { path }]) => path.includes(":plan"));
 const withBody = locked.filter(([, route]) => hasJsonBody(route));

@@ -15,6 +15,7 @@ const samples: Record<string, Sample> = {
   patchMetadata: { body: { sample: "1" } },
   replaceMetadata: { body: { sample: "1" }, headers: { "if-match": '"0"' } },
   createToken: { body: { rights: ["read"] } },
+  setEnd: { body: { afterMs: 600_000 } },
   startProcess: { body: { command: "true" } },
   writeStdin: { body: "sample", headers: bytes },
   signalProcess: { body: { signal: "SIGTERM" } },
