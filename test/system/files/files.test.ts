@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { readdirSync, readlinkSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { randomOf } from "../../linearizability/history.ts";
 import { until } from "../../until.ts";
@@ -67,6 +68,25 @@ async function isBusy(id: string): Promise<boolean> {
   return false;
 }
 
+/** Begins an upload, and returns when the agent writes it to a file that has no name yet. */
+async function beginUpload(id: string, path: string, bytes: number | undefined, first = piece) {
+  const upload = new Upload(server, `/v1/sandboxes/${id}/files?path=${path}`, bytes);
+  await upload.send(first);
+  const files = `/proc/${server.agentOf(id).pid}/fd`;
+  await until("it is being written", () =>
+    readdirSync(files).some((fd) => /^\/(?!memfd:).* \(deleted\)$/.test(linkOf(`${files}/${fd}`))),
+  );
+  return upload;
+}
+
+function linkOf(file: string): string {
+  try {
+    return readlinkSync(file);
+  } catch {
+    return "";
+  }
+}
+
 async function hashOf(answer: Response): Promise<string> {
   const hash = createHash("sha256");
   for await (const bytes of answer.body ?? []) hash.update(bytes);
@@ -104,9 +124,7 @@ describe("files of a real Berth", () => {
     const id = await server.create();
     expect((await put(id, "old", "old")).status).toBe(201);
     for (const name of ["old", "new"]) {
-      const upload = new Upload(server, `/v1/sandboxes/${id}/files?path=${name}`, bytes);
-      await upload.send(piece);
-      await until("it is being written", () => isBusy(id));
+      const upload = await beginUpload(id, name, bytes);
       upload.breakOff();
       expect(await upload.answer).toBeUndefined();
       await until("nobody waits for it any more", async () => !(await isBusy(id)));
@@ -138,9 +156,8 @@ describe("files of a real Berth", () => {
     const outcomes = new Set<string>();
     for (let n = 0; n < kills; n++) {
       const next = `${n}`.repeat(3 * mebibyte);
-      const upload = new Upload(server, `/v1/sandboxes/${id}/files?path=file`, next.length);
-      await upload.send(next.slice(0, mebibyte));
-      await until("it is being written", () => isBusy(id));
+      const first = Buffer.from(next.slice(0, mebibyte));
+      const upload = await beginUpload(id, "file", next.length, first);
       // A third has not sent all of it, a third has and does not wait, a third has its answer.
       if (n % 3 > 0) upload.end(next.slice(mebibyte));
       if (n % 3 === 2) await upload.answer;
@@ -196,9 +213,7 @@ describe("files of a real Berth", () => {
 
   it("[FD14] an upload continues while another caller connects and disconnects", async () => {
     const id = await server.create();
-    const upload = new Upload(server, `/v1/sandboxes/${id}/files?path=file`, 2 * mebibyte);
-    await upload.send(piece);
-    await until("it is being written", () => isBusy(id));
+    const upload = await beginUpload(id, "file", 2 * mebibyte);
     const leaving = new AbortController();
     const { signal } = leaving;
     const call = { command: "touch begun; sleep 61.25" };
