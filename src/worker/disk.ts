@@ -1,4 +1,4 @@
-/** Refuses what would take room on a full disk. The engine of the machine knows; it is asked at most twice a second. */
+/** Refuses what would take room on a full disk. The engine of the machine knows; while there is room, it is asked at most twice a second. */
 import { type Env, readConfig } from "../config.ts";
 import type { ErrorValue } from "../objects/shared/result.ts";
 import { BerthError } from "../protocol/errors.ts";
@@ -34,7 +34,9 @@ async function readDisk(env: Env): Promise<EngineDisk | undefined> {
   if (engine === undefined) return undefined;
   const last = known.get(env);
   const now = Date.now();
-  if (last !== undefined && now >= last.readAt && now - last.readAt < trustMs) return last.disk;
+  // A full disk is asked for again: what was just freed can be used at once.
+  if (last?.disk.isFull === false && now >= last.readAt && now - last.readAt < trustMs)
+    return last.disk;
   const { disk } = await engineHealth({ baseUrl: engine.url, secret: engine.secret });
   known.set(env, { readAt: now, disk });
   return disk;
