@@ -25,8 +25,7 @@ async function makePackage() {
   const folder = mkdtempSync(join(paths.dist, "packing-"));
   try {
     bundle("src/client/index.ts", join(folder, "client.js"), ["--target=browser"]);
-    const asProgram = ["--target=node", "--banner=#!/usr/bin/env node"];
-    bundle("src/cli/main.ts", join(folder, "berth.js"), asProgram);
+    bundleCommand(folder);
     chmodSync(join(folder, "berth.js"), 0o755);
     bundleServer(folder);
     const bundled = readdirSync(folder, { recursive: true, encoding: "utf8" });
@@ -42,6 +41,33 @@ async function makePackage() {
     rmSync(folder, { recursive: true, force: true });
   }
   printStatus("Built the package in dist/package.");
+}
+
+/**
+ * Its commands are in files of their own, which are read when they are used.
+ * @param {string} folder
+ */
+function bundleCommand(folder) {
+  const options = ["--format=esm", "--target=node", "--splitting", "--outdir", folder];
+  const names = ["--entry-naming=berth.js", "--chunk-naming=command/[name]-[hash].js"];
+  runTool(tools.bun, ["build", ...options, ...names, join(root, "src/cli/entry.ts")]);
+  for (const name of readdirSync(join(folder, "command"))) {
+    const path = join(folder, "command", name);
+    writeFileSync(path, loadTlsLate(readFileSync(path, "utf8")));
+  }
+  const path = join(folder, "berth.js");
+  writeFileSync(path, `#!/usr/bin/env node\n${readFileSync(path, "utf8")}`);
+}
+
+/**
+ * The package `ws` loads TLS for every connection, which takes longer than a call to a server without it.
+ * @param {string} program
+ */
+function loadTlsLate(program) {
+  return program.replace(/^( *var )(https|tls) = __require\("\2"\);$/gm, (_, start, name) => {
+    const used = name === "tls" ? "connect" : "request";
+    return `${start}${name} = { get ${used}() { return __require("${name}").${used}; } };`;
+  });
 }
 
 /**

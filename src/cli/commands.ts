@@ -1,49 +1,37 @@
-/** Lists the commands in the order of `berth --help`. */
+/** The commands in the order of `berth --help`. Each is loaded when it is used: loading all takes longer than most run. */
 import type { Command } from "./command.ts";
-import { attachCommand } from "./commands/attach.ts";
-import { cpCommand } from "./commands/cp.ts";
-import { dashboardCommand } from "./commands/dashboard.ts";
-import { execCommand } from "./commands/exec.ts";
-import { imageCommand } from "./commands/image.ts";
-import { keysCommand } from "./commands/keys.ts";
-import { killCommand } from "./commands/kill.ts";
-import { listCommand } from "./commands/list.ts";
-import { lockCommand } from "./commands/lock.ts";
-import { loginCommand } from "./commands/login.ts";
-import { logsCommand } from "./commands/logs.ts";
-import { openCommand } from "./commands/open.ts";
-import { pauseCommand, resumeCommand } from "./commands/pause.ts";
-import { planCommand } from "./commands/plan.ts";
-import { psCommand } from "./commands/ps.ts";
-import { pushCommand } from "./commands/push.ts";
-import { runCommand } from "./commands/run.ts";
-import { serveCommand } from "./commands/serve.ts";
-import { resetCommand, startCommand } from "./commands/start.ts";
-import { stopCommand } from "./commands/stop.ts";
-import { versionCommand } from "./commands/version.ts";
 
-export const commands: Command[] = [
-  startCommand,
-  execCommand,
-  runCommand,
-  attachCommand,
-  lockCommand,
-  pushCommand,
-  psCommand,
-  logsCommand,
-  killCommand,
-  cpCommand,
-  openCommand,
-  listCommand,
-  pauseCommand,
-  resumeCommand,
-  resetCommand,
-  stopCommand,
-  planCommand,
-  dashboardCommand,
-  imageCommand,
-  loginCommand,
-  keysCommand,
-  serveCommand,
-  versionCommand,
-];
+const loaders: Record<string, () => Promise<Command>> = {
+  start: async () => (await import("./commands/start.ts")).startCommand,
+  exec: async () => (await import("./commands/exec.ts")).execCommand,
+  run: async () => (await import("./commands/run.ts")).runCommand,
+  attach: async () => (await import("./commands/attach.ts")).attachCommand,
+  lock: async () => (await import("./commands/lock.ts")).lockCommand,
+  push: async () => (await import("./commands/push.ts")).pushCommand,
+  ps: async () => (await import("./commands/ps.ts")).psCommand,
+  logs: async () => (await import("./commands/logs.ts")).logsCommand,
+  kill: async () => (await import("./commands/kill.ts")).killCommand,
+  cp: async () => (await import("./commands/cp.ts")).cpCommand,
+  open: async () => (await import("./commands/open.ts")).openCommand,
+  list: async () => (await import("./commands/list.ts")).listCommand,
+  pause: async () => (await import("./commands/pause.ts")).pauseCommand,
+  resume: async () => (await import("./commands/pause.ts")).resumeCommand,
+  reset: async () => (await import("./commands/start.ts")).resetCommand,
+  stop: async () => (await import("./commands/stop.ts")).stopCommand,
+  plan: async () => (await import("./commands/plan.ts")).planCommand,
+  dashboard: async () => (await import("./commands/dashboard.ts")).dashboardCommand,
+  image: async () => (await import("./commands/image.ts")).imageCommand,
+  login: async () => (await import("./commands/login.ts")).loginCommand,
+  keys: async () => (await import("./commands/keys.ts")).keysCommand,
+  serve: async () => (await import("./commands/serve.ts")).serveCommand,
+  version: async () => (await import("./commands/version.ts")).versionCommand,
+};
+
+export const commandNames = Object.keys(loaders);
+
+/** The command of this name, or all if there is none: then help, completion or a suggestion needs them. */
+export async function loadCommands(name: string | undefined): Promise<Command[]> {
+  const load = loaders[name ?? ""];
+  const wanted = load === undefined ? Object.values(loaders) : [load];
+  return await Promise.all(wanted.map((loader) => loader()));
+}

@@ -1,10 +1,11 @@
 /** What every command gets: server, streams, working directory, output, interrupts. */
-import { WebSocket } from "ws";
 import { type Berth, connect } from "../client/index.ts";
 import { Failure } from "./failure.ts";
 import { Interrupts } from "./interrupts.ts";
 import { Output, Progress } from "./output/output.ts";
 import { findServer, type Server } from "./server/find-server.ts";
+import { nodeFetch } from "./server/node-fetch.ts";
+import { LazyWebSocket } from "./server/web-socket.ts";
 
 export type HostProcess = {
   cwd(): string;
@@ -58,8 +59,7 @@ export class Context {
 
   get berth(): Berth {
     const { url, key } = this.server;
-    // Node 20 has no `WebSocket`.
-    this.#berth ??= connect({ url, key, WebSocket });
+    this.#berth ??= connect({ url, key, fetch: nodeFetch, WebSocket: LazyWebSocket });
     return this.#berth;
   }
 }

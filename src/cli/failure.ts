@@ -1,6 +1,6 @@
 /** The command's own failures, and the one place that prints a failure: on stderr, or as JSON. */
 import { CommanderError } from "commander";
-import { asBerthError } from "../protocol/errors.ts";
+import { asBerthError } from "../protocol/error-codes.ts";
 import { hintFor, hintForSystem } from "./hints.ts";
 import { Interrupted } from "./interrupts.ts";
 import type { Output } from "./output/output.ts";

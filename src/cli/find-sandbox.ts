@@ -3,8 +3,10 @@ import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Berth, Sandbox as SandboxHandle } from "../client/index.ts";
-import { asBerthError } from "../protocol/errors.ts";
-import { clientSchema, type OnExisting, type Scope } from "../protocol/fields/scope.ts";
+import { asBerthError } from "../protocol/error-codes.ts";
+import { plainTextPattern } from "../protocol/fields/forms.ts";
+import type { OnExisting, Scope } from "../protocol/fields/scope.ts";
+import { limits } from "../protocol/limits.ts";
 import type { CreateInput, Sandbox } from "../protocol/sandbox.ts";
 import { parseSandboxOptions, type SandboxOptions } from "./args/sandbox-options.ts";
 import { type Checkout, readCheckout } from "./checkout/checkout.ts";
@@ -15,6 +17,7 @@ import { listWithTenant } from "./list-all.ts";
 import type { Output } from "./output/output.ts";
 import { runSetup, setupPending, waitUntilReady } from "./prepare-sandbox.ts";
 import { resolveScope } from "./resolve-scope.ts";
+import { loadWebSocket } from "./server/web-socket.ts";
 import { LocalState } from "./state/local-state.ts";
 
 type FindOptions = {
@@ -57,6 +60,8 @@ export async function findSandbox(
   options: FindOptions = {},
 ): Promise<FoundSandbox> {
   const { id, ready = true, waitMs } = options;
+  // While the server looks for it; a failure is reported where it is used.
+  if (ready) void loadWebSocket().catch(() => {});
   // Only these calls end with an interrupt, not all that the command makes with the sandbox.
   const berth = context.berth.with({ signal: context.interrupts.requested });
   try {
@@ -101,13 +106,13 @@ async function findForCheckout(
   options: FindOptions,
 ): Promise<FoundSandbox> {
   const checkout = readCheckout(context.cwd, "id" in options);
-  const expected = readConfig(checkout.root, context.cwd, options.config);
+  const expected = await readConfig(checkout.root, context.cwd, options.config);
   const state = new LocalState(checkout, context.output);
   context.progress.show("Looking for the sandbox");
   const { url: server } = context.server;
   const isKnown = (scope: Required<Scope>) => state.knows(scope, server);
   const scope = await resolveScope(berth, context.output, checkout, expected, isKnown);
-  const config = resolveConfig(checkout, expected, scope);
+  const config = await resolveConfig(checkout, expected, scope);
   const view = await findOrCreate(berth, checkout, config, scope, options);
   const { id, replaced, createdAt, tenantId } = view;
   state.remember({ id, ...scope, configFile: config.file, createdAt, tenantId, server });
@@ -119,13 +124,13 @@ async function findForCheckout(
 }
 
 /** The scope may belong to another file than the one that was looked for. */
-function resolveConfig(
+async function resolveConfig(
   { root }: Checkout,
   expected: FoundConfig,
   scope: Required<Scope>,
-): FoundConfig {
+): Promise<FoundConfig> {
   if (scope.config === expected.scope) return expected;
-  if (existsSync(join(root, scope.config))) return readConfig(root, root, scope.config);
+  if (existsSync(join(root, scope.config))) return await readConfig(root, root, scope.config);
   // The file exists on another machine. Using its sandbox is no mistake, and a warning says that the configurations
   // differ.
   return { file: scope.config, scope: scope.config, content: {}, hash: undefined };
@@ -188,11 +193,14 @@ function createInput(checkout: Checkout, { content, file, hash }: FoundConfig): 
   };
 }
 
-/** Leaves out what is too long: it is only informative. */
+/** Leaves out what the server would refuse: it is only informative. */
 function clientInfo(all: Record<string, string | undefined>): NonNullable<CreateInput["client"]> {
-  const fits = ([name, value]: [string, unknown]) =>
-    clientSchema.safeParse({ [name]: value }).success;
-  return Object.fromEntries(Object.entries(all).filter(fits));
+  return Object.fromEntries(Object.entries(all).filter(([, text]) => isClientText(text)));
+}
+
+function isClientText(text: string | undefined): boolean {
+  if (text === undefined) return true;
+  return text.length <= limits.scopeCharsMax && plainTextPattern.test(text) && text.isWellFormed();
 }
 
 /** Stands for a checkout without a configuration. */

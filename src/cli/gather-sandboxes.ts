@@ -3,7 +3,7 @@
  * Only the tenant that made a sandbox can tell that it has ended: for any other it does not exist either.
  */
 import type { Berth, ListedSandbox, ListOptions } from "../client/index.ts";
-import { asBerthError } from "../protocol/errors.ts";
+import { asBerthError } from "../protocol/error-codes.ts";
 import { listWithTenant, mapConcurrently } from "./list-all.ts";
 import {
   hasScope,

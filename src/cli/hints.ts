@@ -1,5 +1,5 @@
 /** The next step for each failure, by error code and command. The server's hints are for people who write API calls. */
-import type { ErrorCode } from "../protocol/errors.ts";
+import type { ErrorCode } from "../protocol/error-codes.ts";
 
 const byCode: Partial<Record<ErrorCode, string>> = {
   unauthenticated: "Run `berth login` to store another key. BERTH_KEY overrides it.",

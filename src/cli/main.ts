@@ -23,10 +23,14 @@ process.stderr.on("error", () => {
   if (!hasOtherListener(process.stderr)) process.exit(process.exitCode ?? 1);
 });
 
-process.exitCode = await runProgram(process.argv.slice(2), process);
-// Waits for a slow reader: buffered output is part of the result.
-await Promise.all([flush(process.stdout), flush(process.stderr)]);
-setTimeout(() => process.exit(), lingerMs).unref();
+void main();
+
+async function main(): Promise<void> {
+  process.exitCode = await runProgram(process.argv.slice(2), process);
+  // Waits for a slow reader: buffered output is part of the result.
+  await Promise.all([flush(process.stdout), flush(process.stderr)]);
+  setTimeout(() => process.exit(), lingerMs).unref();
+}
 
 /** A command that must finish other work first handles the error itself (interrupts.ts). */
 function hasOtherListener(stream: NodeJS.WriteStream): boolean {

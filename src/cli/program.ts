@@ -1,10 +1,9 @@
 /** Parses the arguments with commander, runs the command and returns the exit code. */
-import tab from "@bomb.sh/tab/commander";
 import * as commander from "commander";
 import manifest from "../../package.json" with { type: "json" };
 import { flag, type Option } from "./args/option.ts";
 import type { Command } from "./command.ts";
-import { commands } from "./commands.ts";
+import { commandNames, loadCommands } from "./commands.ts";
 import { Context, type HostProcess } from "./context.ts";
 import { Failure, reportFailure, reportInterrupt, usageHint } from "./failure.ts";
 
@@ -20,9 +19,13 @@ export async function runProgram(argv: string[], host: HostProcess): Promise<num
   // Failures of parsing are printed as JSON too.
   let context = new Context(host, hasJsonFlag(argv));
   const parsed: { invocation?: Invocation } = {};
-  const program = makeProgram((invocation) => {
+  const choose = (invocation: Invocation) => {
     parsed.invocation = invocation;
-  });
+  };
+  const name = argv[0] === "help" ? argv[1] : argv[0];
+  const program = makeProgram(await loadCommands(name), choose);
+  // Its commands list those of the program, so it is needed only where all of them are.
+  if (!commandNames.includes(name ?? "")) await addCompletion(program);
   try {
     await program.parseAsync(normaliseArgs(argv, program), { from: "user" });
     const { invocation } = parsed;
@@ -73,7 +76,10 @@ function hasJsonFlag(argv: string[]): boolean {
   return (end < 0 ? argv : argv.slice(0, end)).includes("--json");
 }
 
-function makeProgram(choose: (invocation: Invocation) => void): commander.Command {
+function makeProgram(
+  commands: Command[],
+  choose: (invocation: Invocation) => void,
+): commander.Command {
   const program = new commander.Command("berth");
   program
     .exitOverride()
@@ -83,6 +89,11 @@ function makeProgram(choose: (invocation: Invocation) => void): commander.Comman
     .version(manifest.version, "-V, --version")
     .configureHelp({ formatHelp });
   for (const command of commands) program.addCommand(declare(program, command, "berth", choose));
+  return program;
+}
+
+async function addCompletion(program: commander.Command): Promise<void> {
+  const { default: tab } = await import("@bomb.sh/tab/commander");
   tab(program, { completionCommandName: "completion" });
   const completion = program.commands.find((command) => command.name() === "completion");
   completion
@@ -90,7 +101,6 @@ function makeProgram(choose: (invocation: Invocation) => void): commander.Comman
     .description("Print the completion script of a shell.")
     .helpOption("-h, --help", "Show this help")
     .addHelpText("after", completionExamples);
-  return program;
 }
 
 const completionExamples = [

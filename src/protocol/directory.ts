@@ -2,10 +2,11 @@
 import { z } from "zod";
 import { eventDataSchema } from "./event.ts";
 import { component } from "./fields/component.ts";
+import { stateNames } from "./fields/forms.ts";
 import { tenantIdSchema } from "./fields/id.ts";
 import { nextCursor, pageLimit } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
-import { sandboxSchema, stateNames } from "./sandbox.ts";
+import { sandboxSchema } from "./sandbox.ts";
 
 export const listedSandboxSchema = sandboxSchema
   .omit({ lease: true, tenantId: true })

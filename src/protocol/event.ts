@@ -1,10 +1,11 @@
 /** Schemas of events of one sandbox: what happened, in order, each with a number that only grows. */
 import { z } from "zod";
 import { component } from "./fields/component.ts";
+import { stateNames } from "./fields/forms.ts";
 import { pageLimit, queryNumber } from "./fields/scalar.ts";
 import { limits } from "./limits.ts";
 import { metadataSchema } from "./metadata.ts";
-import { filesFromSchema, stateNames } from "./sandbox.ts";
+import { filesFromSchema } from "./sandbox.ts";
 
 const stateEvent = z.strictObject({
   type: z.literal("state"),

@@ -4,6 +4,7 @@ import { checkpointIdSchema } from "./checkpoint.ts";
 import { BerthError } from "./errors.ts";
 import { component } from "./fields/component.ts";
 import { pathSchema, sandboxEnvSchema } from "./fields/env.ts";
+import { stateNames } from "./fields/forms.ts";
 import { sandboxIdSchema, tenantIdSchema } from "./fields/id.ts";
 import { imageNameSchema } from "./fields/image-reference.ts";
 import {
@@ -137,16 +138,6 @@ export const endCallSchema = component("EndCall", {
     .default(false)
     .describe("Moves the end only if that makes it later; an earlier one stays as it is."),
 });
-
-export const stateNames = [
-  "starting",
-  "running",
-  "pausing",
-  "paused",
-  "failed",
-  "destroying",
-  "destroyed",
-] as const;
 
 export const failReasonSchema = z.enum([
   "container_lost",

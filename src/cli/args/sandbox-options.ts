@@ -1,5 +1,5 @@
 /** Declares `--id` and `--config`, by which a command is given its sandbox. */
-import { sandboxIdPattern } from "../../protocol/fields/id.ts";
+import { sandboxIdPattern } from "../../protocol/fields/forms.ts";
 import { Failure } from "../failure.ts";
 import { text } from "./option.ts";
 

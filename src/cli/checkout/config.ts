@@ -1,12 +1,9 @@
 /** Reads the configuration of a checkout: which file, its content, and a hash that shows when it has changed. */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
-import { basename, dirname, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { parse as parseToml } from "smol-toml";
-import { z } from "zod";
-import { portNumberSchema } from "../../protocol/port.ts";
-import { createCallSchema } from "../../protocol/sandbox.ts";
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { Failure } from "../failure.ts";
+import type { Config } from "./config-content.ts";
 
 export type FoundConfig = {
   /** Relative to the root, with slashes; undefined if there is no file. */
@@ -23,10 +20,16 @@ export type FoundConfig = {
 const defaultFiles = [".berth/sandbox.json", ".berth/sandbox.toml"];
 const fileBytesMax = 256 * 1024;
 
-export function readConfig(root: string, cwd: string, given: string | undefined): FoundConfig {
+export async function readConfig(
+  root: string,
+  cwd: string,
+  given: string | undefined,
+): Promise<FoundConfig> {
   const file = given === undefined ? findDefaultFile(root) : resolveGivenFile(root, cwd, given);
   if (file === undefined) return { file, scope: "", content: {}, hash: undefined };
-  const content = check(file, parse(file, read(join(root, file))));
+  // Most checkouts have no file, and loading what checks one takes 20 ms.
+  const { parseConfig } = await import("./config-content.ts");
+  const content = parseConfig(file, read(join(root, file)));
   return { file, scope: defaultFiles.includes(file) ? "" : file, content, hash: hashOf(content) };
 }
 
@@ -64,37 +67,6 @@ function read(path: string): string {
   return text;
 }
 
-function parse(file: string, text: string): unknown {
-  const isToml = extname(file) === ".toml";
-  try {
-    return isToml ? parseToml(text) : JSON.parse(text);
-  } catch (error) {
-    const [reason] = (error as Error).message.split("\n");
-    throw new Failure(`${file} is not valid ${isToml ? "TOML" : "JSON"}: ${reason}.`, {
-      code: "bad_config",
-      cause: error,
-    });
-  }
-}
-
-function check(file: string, content: unknown): Config {
-  const read = configSchema.safeParse(content);
-  if (read.success) return read.data;
-  const [issue] = read.error.issues;
-  throw new Failure(`${file}: ${issue === undefined ? "invalid" : describeIssue(issue)}.`, {
-    hint: `The possible fields are ${Object.keys(configSchema.shape).join(", ")}.`,
-    code: "bad_config",
-  });
-}
-
-function describeIssue(issue: z.core.$ZodIssue): string {
-  if (issue.code === "unrecognized_keys") {
-    const path = issue.path.length === 0 ? "" : `${issue.path.join(".")}: `;
-    return `${path}unknown field ${issue.keys.map((key) => `\`${key}\``).join(", ")}`;
-  }
-  return issue.path.length === 0 ? issue.message : `${issue.path.join(".")}: ${issue.message}`;
-}
-
 /** Hashes the content and not its form: order, spaces, comments, JSON or TOML make no difference. */
 function hashOf(content: Config): string {
   return createHash("sha256").update(canonicalJson(content)).digest("hex").slice(0, 16);
@@ -108,26 +80,3 @@ function canonicalJson(value: unknown): string {
     .sort(([a], [b]) => (a < b ? -1 : 1));
   return `{${entries.map(([name, inner]) => `${JSON.stringify(name)}:${canonicalJson(inner)}`).join(",")}}`;
 }
-
-const { image, size, env, cwd, network, idleTimeoutMs, onIdle, maxLifetimeMs } =
-  createCallSchema.shape;
-
-const setupCommandsMax = 64;
-const portsMax = 32;
-
-const configSchema = z.strictObject({
-  image,
-  size,
-  cwd,
-  env: env.unwrap().optional(),
-  network: network.unwrap().optional(),
-  idleTimeoutMs: idleTimeoutMs.unwrap().optional(),
-  onIdle: onIdle.unwrap().optional(),
-  maxLifetimeMs,
-  /** Commands run once, in order, on the checkout's files, before the sandbox is used. */
-  setup: z.array(z.string().min(1)).max(setupCommandsMax).optional(),
-  /** The ports that `berth open` opens. */
-  ports: z.array(portNumberSchema).max(portsMax).optional(),
-});
-
-type Config = z.infer<typeof configSchema>;

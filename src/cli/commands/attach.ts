@@ -1,6 +1,6 @@
 /** `berth attach`: shows a terminal of the sandbox in the user's own one. See attach/session.ts for what happens there. */
 import type { Sandbox as SandboxHandle } from "../../client/index.ts";
-import { asBerthError } from "../../protocol/errors.ts";
+import { asBerthError } from "../../protocol/error-codes.ts";
 import { limits } from "../../protocol/limits.ts";
 import { optional } from "../args/option.ts";
 import { parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";
@@ -11,6 +11,7 @@ import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
 import { toExitCode } from "../run/run-process.ts";
+import { loadWebSocket } from "../server/web-socket.ts";
 
 export const attachCommand = command({
   name: "attach",
@@ -33,6 +34,7 @@ export const attachCommand = command({
     const isNew = await openTerminal(context, sandbox, terminal, local.size);
     progress.end();
     // A new terminal shows all its output; an existing one the current screen.
+    await loadWebSocket();
     const live = await sandbox
       .terminal(terminal)
       .attach({ signal, ...(isNew ? { after: 0 } : {}) });

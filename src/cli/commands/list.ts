@@ -1,5 +1,5 @@
 /** `berth list`: the sandboxes of the repository, or of this key. */
-import { stateNames } from "../../protocol/sandbox.ts";
+import { stateNames } from "../../protocol/fields/forms.ts";
 import { badOption, choice, flag, repeatable, text } from "../args/option.ts";
 import { findCheckout } from "../checkout/checkout.ts";
 import { readConfig } from "../checkout/config.ts";
@@ -43,7 +43,7 @@ export const listCommand = command({
       here: checkout && {
         repo: checkout.repo,
         branch: checkout.branchKey,
-        config: readConfig(checkout.root, context.cwd, undefined).scope,
+        config: (await readConfig(checkout.root, context.cwd, undefined)).scope,
       },
     });
     context.progress.end();

@@ -4,8 +4,8 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { text } from "../args/option.ts";
 import { command } from "../command.ts";
 
-/** In the package, and in a checkout. */
-const launchers = ["serve.js", "../../../container/launch/start.js"];
+/** In the package, where this file is in its folder `command`, and in a checkout. */
+const launchers = ["../serve.js", "../../../container/launch/start.js"];
 
 export const serveCommand = command({
   name: "serve",

@@ -1,7 +1,7 @@
 /** `berth stop`: destroys sandboxes. Stopping one that is stopped is not a failure. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Berth, Sandbox as SandboxHandle } from "../../client/index.ts";
-import { asBerthError } from "../../protocol/errors.ts";
+import { asBerthError } from "../../protocol/error-codes.ts";
 import type { Sandbox } from "../../protocol/sandbox.ts";
 import { flag, optionalRest } from "../args/option.ts";
 import { checkSandboxId, parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";

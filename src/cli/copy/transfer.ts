@@ -13,7 +13,7 @@ import { basename, dirname, join, posix, resolve } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Sandbox as SandboxHandle } from "../../client/index.ts";
-import { asBerthError } from "../../protocol/errors.ts";
+import { asBerthError } from "../../protocol/error-codes.ts";
 import type { FileView } from "../../protocol/file.ts";
 import { Failure } from "../failure.ts";
 import { packFolder, unpack } from "./tar.ts";

@@ -3,6 +3,7 @@ import { hostname, userInfo } from "node:os";
 import type { Sandbox as SandboxHandle } from "../../client/index.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { Context } from "../context.ts";
+import { loadWebSocket } from "../server/web-socket.ts";
 import { joinLeaseQueue, unservedTurn } from "./join-lease-queue.ts";
 import type { LeasedWork } from "./lease-queue.ts";
 
@@ -37,6 +38,7 @@ export async function acquireLease(
   try {
     if (isShared) return await joinSharedLease(token, context.env[queueVariable], waiting, options);
     const holder = async () => (await sandbox.lease.get().catch(() => undefined))?.holder;
+    await loadWebSocket();
     const lease = await sandbox.lease.hold({
       ...options,
       holder: holderName(),

@@ -1,6 +1,6 @@
 /** Explains how a command lost its lease: the connection gives the reason, the sandbox's events say who took it. */
 import type { Sandbox as SandboxHandle } from "../../client/index.ts";
-import { asBerthError } from "../../protocol/errors.ts";
+import { asBerthError } from "../../protocol/error-codes.ts";
 import { Failure } from "../failure.ts";
 
 const causes: Record<string, string> = {

@@ -1,6 +1,6 @@
 /** Waits in the queue of the commands that share a lease. If nobody serves it any more, the lease has ended too. */
 import { connect } from "node:net";
-import { BerthError } from "../../protocol/errors.ts";
+import { BerthError } from "../../protocol/error-codes.ts";
 import {
   type LeasedWork,
   type QueueMessage,

@@ -1,6 +1,6 @@
 /** The output of a command: results on stdout, messages and progress on stderr, colours only on a terminal. */
 import { styleText } from "node:util";
-import yoctoSpinner from "yocto-spinner";
+import type { Spinner } from "yocto-spinner";
 import { toPlainJson, toPlainLine } from "./plain-text.ts";
 import { type Column, formatTable } from "./table.ts";
 
@@ -78,7 +78,7 @@ const showAfterMs = 150;
 export class Progress {
   readonly #show: boolean;
   #text = "";
-  #spinner: ReturnType<typeof yoctoSpinner> | undefined;
+  #spinner: Spinner | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(show: boolean) {
@@ -90,7 +90,7 @@ export class Progress {
     if (!this.#show) return;
     this.#text = toPlainLine(text);
     if (this.#spinner !== undefined) this.#spinner.text = this.#text;
-    this.#timer ??= setTimeout(() => this.#begin(), showAfterMs);
+    this.#timer ??= setTimeout(() => void this.#begin(), showAfterMs);
   }
 
   end(): void {
@@ -100,8 +100,12 @@ export class Progress {
     this.#spinner = undefined;
   }
 
-  #begin(): void {
-    const spinner = yoctoSpinner({
+  async #begin(): Promise<void> {
+    const timer = this.#timer;
+    const { default: createSpinner } = await import("yocto-spinner");
+    // Ended meanwhile.
+    if (this.#timer !== timer) return;
+    const spinner = createSpinner({
       text: this.#text,
       stream: process.stderr,
       handleSignals: false,

@@ -1,5 +1,5 @@
 /** Prints the result of a run: for people on stderr, for programs as one document. */
-import { asBerthError } from "../../protocol/errors.ts";
+import { asBerthError } from "../../protocol/error-codes.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import type { FoundSandbox } from "../find-sandbox.ts";

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Sandbox as SandboxHandle } from "../../client/index.ts";
-import { asBerthError } from "../../protocol/errors.ts";
+import { asBerthError } from "../../protocol/error-codes.ts";
 import type { Context } from "../context.ts";
 import { signalExitCode } from "../interrupts.ts";
 import type { CommandLease } from "../lock/acquire-lease.ts";

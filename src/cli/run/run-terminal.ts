@@ -5,6 +5,7 @@ import { LocalTerminal } from "../attach/local-terminal.ts";
 import { runSession } from "../attach/session.ts";
 import type { Context } from "../context.ts";
 import type { CommandLease } from "../lock/acquire-lease.ts";
+import { loadWebSocket } from "../server/web-socket.ts";
 import type { ProcessExit } from "./run-process.ts";
 import type { Program } from "./to-program.ts";
 
@@ -41,6 +42,7 @@ export async function runTerminal(
   await sandbox.terminals.create(call, { lease: lease.token });
   try {
     const signal = AbortSignal.any([lease.lost, interrupts.requested]);
+    await loadWebSocket();
     const live = await sandbox.terminal(id).attach({ after: 0, signal });
     const end = await runSession(live, local, {
       signal,

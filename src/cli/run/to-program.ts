@@ -1,5 +1,6 @@
 /** Turns the command line into a program: arguments, working directory, variables. */
-import { envNameSchema } from "../../protocol/fields/env.ts";
+import { envNamePattern } from "../../protocol/fields/forms.ts";
+import { limits } from "../../protocol/limits.ts";
 import type { ProcessInput } from "../../protocol/process.ts";
 import { repeatable, text } from "../args/option.ts";
 import type { Context } from "../context.ts";
@@ -38,7 +39,7 @@ export function toVariables(
   for (const text of given) {
     const [name = "", ...parts] = text.split("=");
     const value = parts.length === 0 ? own[name] : parts.join("=");
-    if (!envNameSchema.safeParse(name).success) {
+    if (!envNamePattern.test(name) || name.length > limits.envNameBytesMax) {
       throw new Failure(`\`--env\`: '${name}' is not a valid name of a variable.`, {
         hint: "Use `--env NAME=value`.",
         code: "bad_usage",

@@ -2,7 +2,6 @@
 import { chmodSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { z } from "zod";
 import { readLocalServer, readRecordedServer } from "../../client/find-server.ts";
 import { Failure } from "../failure.ts";
 import { parseJson, writeJsonFile } from "../state/json-file.ts";
@@ -120,8 +119,6 @@ function omitEmpty(text: string | undefined): string | undefined {
   return text === undefined || text === "" ? undefined : text;
 }
 
-const credentialsSchema = z.strictObject({ url: z.url(), key: z.string().min(1) });
-
 function credentialsPath(env: NodeJS.ProcessEnv): string {
   const config = env.XDG_CONFIG_HOME;
   const base =
@@ -138,8 +135,9 @@ function readCredentials(env: NodeJS.ProcessEnv): Server | undefined {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw new Failure(`Cannot read ${path}: ${(error as Error).message}.`, { cause: error });
   }
-  const read = credentialsSchema.safeParse(parseJson(text));
-  if (read.success) return read.data;
+  const { url, key } = (parseJson(text) ?? {}) as Partial<Server>;
+  const isUrl = typeof url === "string" && URL.canParse(url);
+  if (isUrl && typeof key === "string" && key !== "") return { url, key };
   throw new Failure(`${path} does not contain a valid login.`, {
     hint: "Run `berth login` again.",
   });

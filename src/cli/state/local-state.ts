@@ -2,34 +2,30 @@
 import { appendFileSync, existsSync, lstatSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { z } from "zod";
-import { sandboxIdSchema } from "../../protocol/fields/id.ts";
+import { sandboxIdPattern } from "../../protocol/fields/forms.ts";
 import type { Checkout } from "../checkout/checkout.ts";
 import type { Output } from "../output/output.ts";
 import { LockBusy, withFileLock } from "./file-lock.ts";
 import { parseJson, writeJsonFile } from "./json-file.ts";
 
-const knownSandboxSchema = z.strictObject({
-  id: sandboxIdSchema,
-  repo: z.string(),
-  branch: z.string(),
-  config: z.string(),
-  configFile: z.string().optional(),
+export type KnownSandbox = {
+  id: string;
+  repo: string;
+  branch: string;
+  config: string;
+  configFile?: string | undefined;
   /** The hash of the configuration for which drift was reported. */
-  toldConfig: z.string().optional(),
-  createdAt: z.iso.datetime(),
+  toldConfig?: string | undefined;
+  createdAt: string;
   /** Whose it is, as its server says; unknown in the files of earlier versions. */
-  tenantId: z.string().optional(),
+  tenantId?: string | undefined;
   /** The address at which that server was when it last showed the sandbox. */
-  server: z.string().optional(),
-});
+  server?: string | undefined;
+};
 
-const stateSchema = z.strictObject({
-  version: z.literal(1),
-  sandboxes: z.array(knownSandboxSchema),
-});
+const requiredFields = ["id", "repo", "branch", "config", "createdAt"];
+const optionalFields = ["configFile", "toldConfig", "tenantId", "server"];
 
-export type KnownSandbox = z.infer<typeof knownSandboxSchema>;
 /** Whose the sandboxes of a response are, and the address it came from. */
 export type Origin = Pick<KnownSandbox, "tenantId" | "server">;
 export type ScopeKey = Pick<KnownSandbox, "repo" | "branch" | "config">;
@@ -123,8 +119,8 @@ export class LocalState {
     } catch {
       return [];
     }
-    const read = stateSchema.safeParse(parseJson(text));
-    if (read.success) return read.data.sandboxes;
+    const sandboxes = readSandboxes(parseJson(text));
+    if (sandboxes !== undefined) return sandboxes;
     if (!this.#hasWarned) {
       this.#hasWarned = true;
       this.#output.warn(
@@ -170,6 +166,23 @@ export class LocalState {
     // Appended, so that the owner's lines stay whatever happens.
     appendFileSync(path, `${gap}${ignored}\n`);
   }
+}
+
+/** Undefined if the document is not one that this version wrote. Without the schema library, which takes 20 ms to load. */
+function readSandboxes(document: unknown): KnownSandbox[] | undefined {
+  const { version, sandboxes, ...others } = (document ?? {}) as Record<string, unknown>;
+  const isRead = version === 1 && Array.isArray(sandboxes) && Object.keys(others).length === 0;
+  return isRead && sandboxes.every(isKnownSandbox) ? sandboxes : undefined;
+}
+
+function isKnownSandbox(record: unknown): record is KnownSandbox {
+  if (typeof record !== "object" || record === null) return false;
+  const fields = Object.entries(record);
+  const isText = ([name, value]: [string, unknown]) =>
+    typeof value === "string" && (requiredFields.includes(name) || optionalFields.includes(name));
+  if (!fields.every(isText) || !requiredFields.every((name) => name in record)) return false;
+  const { id, createdAt } = record as KnownSandbox;
+  return sandboxIdPattern.test(id) && !Number.isNaN(Date.parse(createdAt));
 }
 
 /** One tenant has one sandbox in a scope; those of others stay known. */

@@ -1,6 +1,7 @@
 /** Fields that end up in an exec call of the kernel: environments, arguments and paths. */
 import { z } from "zod";
 import { limits } from "../limits.ts";
+import { envNamePattern } from "./forms.ts";
 
 /** The length of well-formed text in UTF-8. Without an encoder, so that it runs on every platform. */
 export function utf8Bytes(text: string): number {
@@ -26,7 +27,7 @@ export function kernelText(bytesMax: number) {
 
 export const envNameSchema = z
   .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be letters, digits and _, not beginning with a digit")
+  .regex(envNamePattern, "must be letters, digits and _, not beginning with a digit")
   .refine(
     (name) => name.length <= limits.envNameBytesMax,
     `must be at most ${limits.envNameBytesMax} characters`,

@@ -1,8 +1,7 @@
 /** The form of sandbox ids and idempotency keys. Only the Worker has the secret for the MAC in an id. */
 import { z } from "zod";
+import { sandboxIdPattern } from "./forms.ts";
 
-/** A letter, then letters and digits: 16 random characters, then 8 of a MAC over them. */
-export const sandboxIdPattern = /^[a-z][a-z0-9]{23}$/;
 export const sandboxIdRandomChars = 16;
 export const sandboxIdCheckChars = 8;
 

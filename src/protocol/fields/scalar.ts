@@ -1,5 +1,6 @@
 /** Whole numbers in bodies and in queries, and what else queries have in common. */
 import { z } from "zod";
+import { plainTextPattern } from "./forms.ts";
 
 export function wholeNumber(min: number, max: number) {
   const what = `must be a whole number from ${min} to ${max}`;
@@ -24,7 +25,7 @@ export function plainText(charsMax: number) {
   return z
     .string()
     .max(charsMax)
-    .regex(/^[^\p{Cc}]*$/u, "must not contain control characters")
+    .regex(plainTextPattern, "must not contain control characters")
     .refine((text) => text.isWellFormed(), "must be well-formed Unicode");
 }
 

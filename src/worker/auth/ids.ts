@@ -3,11 +3,8 @@
  * addressed: addressing an object creates it, which costs a file and memory. Also derives the public id of a tenant.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
-import {
-  sandboxIdCheckChars,
-  sandboxIdPattern,
-  sandboxIdRandomChars,
-} from "../../protocol/fields/id.ts";
+import { sandboxIdPattern } from "../../protocol/fields/forms.ts";
+import { sandboxIdCheckChars, sandboxIdRandomChars } from "../../protocol/fields/id.ts";
 
 const letters = "abcdefghijklmnopqrstuvwxyz";
 const alphabet = `${letters}0123456789`;

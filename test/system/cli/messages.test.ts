@@ -3,7 +3,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { root } from "../../../container/launch/paths.js";
-import { commands } from "../../../src/cli/commands.ts";
+import { commandNames, loadCommands } from "../../../src/cli/commands.ts";
 import { CliUser } from "./cli-user.ts";
 
 const unreachable = "http://127.0.0.1:1";
@@ -20,8 +20,8 @@ it("[CL1] the help fits 30 lines of 80 columns and lists every command", async (
   // The shell's next prompt takes a line too.
   expect(lines.length).toBeLessThanOrEqual(29);
   for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
-  expect(commands.length).toBeGreaterThan(10);
-  for (const { name } of commands) expect(help.stdout).toMatch(new RegExp(`^  ${name} `, "m"));
+  expect(commandNames.length).toBeGreaterThan(10);
+  for (const name of commandNames) expect(help.stdout).toMatch(new RegExp(`^  ${name} `, "m"));
   for (const same of [[], ["help"]]) expect(await user.berth(same)).toEqual(help);
   const start = await user.berth(["start", "--help"]);
   expect(await user.berth(["help", "start"])).toEqual(start);
@@ -36,7 +36,7 @@ it("[CL1] run from its sources it prints the same, and uses a compile cache", as
   expect(readdirSync(cachePath)).not.toEqual([]);
 });
 
-it.each(commands.map(({ name }) => [name]))("[CL1] `%s --help` has examples", async (name) => {
+it.each(commandNames)("[CL1] `%s --help` has examples", async (name) => {
   const help = await user.berth([name, "--help"]);
   expect(help).toMatchObject({ code: 0, stderr: "" });
   expect(help.stdout).toMatch(new RegExp(`^Usage: berth ${name} `));
@@ -159,7 +159,8 @@ it("[CL4] a pipe gets no colours, and a closed output is not a failure", async (
   expect(await ended).toMatchObject({ code: 0, stderr: "" });
 });
 
-it("[CL5] no option takes a key", () => {
+it("[CL5] no option takes a key", async () => {
+  const commands = await loadCommands(undefined);
   const flags = commands.flatMap(({ options = {} }) =>
     Object.values(options).map((option) => option.flags),
   );

@@ -91,7 +91,9 @@ describe("the package, installed in an empty project", () => {
     const packages = readdirSync(join(installed().project, "node_modules"));
     expect(packages.filter((name) => !name.startsWith("."))).toEqual(["@berth-sandbox"]);
     const files = readdirSync(installed().package, { recursive: true, encoding: "utf8" });
-    const kinds = new Set(files.map((name) => name.replace(/\/(types|server)\/.*/, "/$1/…")));
+    const kinds = new Set(
+      files.map((name) => name.replace(/\/(types|server|command)\/.*/, "/$1/…")),
+    );
     expect([...kinds].sort()).toEqual([
       "LICENSE",
       "README.md",
@@ -99,6 +101,8 @@ describe("the package, installed in an empty project", () => {
       "dist/package",
       "dist/package/berth.js",
       "dist/package/client.js",
+      "dist/package/command",
+      "dist/package/command/…",
       "dist/package/licenses.txt",
       "dist/package/serve.js",
       "dist/package/server",

@@ -17,9 +17,9 @@ describe("the configuration of a checkout", () => {
     writeFileSync(join(root, path), content);
   };
   const read = (given?: string, cwd = root) => readConfig(root, cwd, given);
-  const failure = (given?: string) => {
+  const failure = async (given?: string) => {
     try {
-      read(given);
+      await read(given);
     } catch (thrown) {
       if (thrown instanceof Failure) return `${thrown.message} | ${thrown.hint}`;
       throw thrown;
@@ -54,29 +54,29 @@ describe("the configuration of a checkout", () => {
     NODE_ENV = "test"
   `;
 
-  it("[CL18] says the same as JSON and as TOML, and has one hash for it however it is written", () => {
+  it("[CL18] says the same as JSON and as TOML, and has one hash for it however it is written", async () => {
     write(".berth/sandbox.json", JSON.stringify(asJson));
-    const json = read();
+    const json = await read();
     expect(json).toMatchObject({ file: ".berth/sandbox.json", scope: "", content: asJson });
     rmSync(join(root, ".berth"), { recursive: true });
     write(".berth/sandbox.toml", asToml);
-    const toml = read();
+    const toml = await read();
     expect(toml).toEqual({ ...json, file: ".berth/sandbox.toml" });
     expect(toml.hash).toMatch(/^[0-9a-f]{16}$/);
     write(".berth/sandbox.toml", asToml.replace("3000", "3001"));
-    expect(read().hash).not.toBe(toml.hash);
+    expect((await read()).hash).not.toBe(toml.hash);
   });
 
-  it("[CL18] is the default file, another one by its path in the repository, or none", () => {
-    expect(read()).toEqual({ file: undefined, scope: "", content: {}, hash: undefined });
+  it("[CL18] is the default file, another one by its path in the repository, or none", async () => {
+    expect(await read()).toEqual({ file: undefined, scope: "", content: {}, hash: undefined });
     write("ci/sandbox.json", "{}");
     write("ci/deep/.keep", "");
     const expected = { file: "ci/sandbox.json", scope: "ci/sandbox.json", content: {} };
-    expect(read("ci/sandbox.json")).toMatchObject(expected);
-    expect(read("../sandbox.json", join(root, "ci/deep"))).toMatchObject(expected);
-    expect(read(join(root, "ci/sandbox.json"))).toMatchObject(expected);
+    expect(await read("ci/sandbox.json")).toMatchObject(expected);
+    expect(await read("../sandbox.json", join(root, "ci/deep"))).toMatchObject(expected);
+    expect(await read(join(root, "ci/sandbox.json"))).toMatchObject(expected);
     write(".berth/sandbox.json", "{}");
-    expect(read(".berth/sandbox.json")).toEqual(read());
+    expect(await read(".berth/sandbox.json")).toEqual(await read());
   });
 
   it.each([
@@ -93,21 +93,23 @@ describe("the configuration of a checkout", () => {
     ['{"ports":[70000]}', /: ports\.0: /],
     ['{"idleTimeoutMs":1}', /: idleTimeoutMs: /],
     ['{"onIdle":"sleep"}', /: onIdle: /],
-  ])("[CL19] %s is refused with the path of the error", (text, message) => {
+  ])("[CL19] %s is refused with the path of the error", async (text, message) => {
     write(".berth/sandbox.json", text);
-    expect(failure()).toMatch(message);
+    expect(await failure()).toMatch(message);
   });
 
-  it("[CL19] invalid TOML, two files, a file outside and a missing file are refused", () => {
+  it("[CL19] invalid TOML, two files, a file outside and a missing file are refused", async () => {
     write(".berth/sandbox.toml", "image = ");
-    expect(failure()).toMatch(/^\.berth\/sandbox\.toml is not valid TOML: /);
+    expect(await failure()).toMatch(/^\.berth\/sandbox\.toml is not valid TOML: /);
     write(".berth/sandbox.json", "{}");
-    expect(failure()).toMatch(
+    expect(await failure()).toMatch(
       /^Both \.berth\/sandbox\.json and \.berth\/sandbox\.toml exist\. \| Keep one/,
     );
-    expect(failure("../outside.json")).toMatch(/^`--config`: \.\.\/outside\.json does not exist\./);
+    expect(await failure("../outside.json")).toMatch(
+      /^`--config`: \.\.\/outside\.json does not exist\./,
+    );
     writeFileSync(`${root}-outside.json`, "{}");
-    expect(failure(`${root}-outside.json`)).toMatch(/is outside of the checkout\. \| /);
+    expect(await failure(`${root}-outside.json`)).toMatch(/is outside of the checkout\. \| /);
     rmSync(`${root}-outside.json`);
   });
 });

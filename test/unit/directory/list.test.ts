@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { countByState, listEvents, listPage } from "../../../src/objects/directory/list.ts";
 import { selections } from "../../../src/objects/directory/select.ts";
 import { type SandboxesQuery, sandboxesQuerySchema } from "../../../src/protocol/directory.ts";
+import { stateNames } from "../../../src/protocol/fields/forms.ts";
 import { limits } from "../../../src/protocol/limits.ts";
-import { stateNames } from "../../../src/protocol/sandbox.ts";
 import { DirectoryHarness } from "./harness.ts";
 
 const repos = ["r1", "100%", "a'b"];

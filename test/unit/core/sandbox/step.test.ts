@@ -12,8 +12,9 @@ import type {
 } from "../../../../src/core/sandbox/record.ts";
 import { createRecord, type SandboxEvent, stepSandbox } from "../../../../src/core/sandbox/step.ts";
 import { viewSandbox } from "../../../../src/core/sandbox/view.ts";
+import { stateNames } from "../../../../src/protocol/fields/forms.ts";
 import { limits } from "../../../../src/protocol/limits.ts";
-import { sandboxSchema, stateNames } from "../../../../src/protocol/sandbox.ts";
+import { sandboxSchema } from "../../../../src/protocol/sandbox.ts";
 
 const spec = {
   id: "k3v9q2m7x1c5b8n4tq0w8e2r",
