@@ -20,6 +20,7 @@ const loaders: Record<string, () => Promise<Command>> = {
   stop: async () => (await import("./commands/stop.ts")).stopCommand,
   plan: async () => (await import("./commands/plan.ts")).planCommand,
   dashboard: async () => (await import("./commands/dashboard.ts")).dashboardCommand,
+  mcp: async () => (await import("./commands/mcp.ts")).mcpCommand,
   image: async () => (await import("./commands/image.ts")).imageCommand,
   login: async () => (await import("./commands/login.ts")).loginCommand,
   keys: async () => (await import("./commands/keys.ts")).keysCommand,

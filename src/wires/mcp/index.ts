@@ -5,7 +5,7 @@
 import type { Caller } from "../../protocol/rights.ts";
 import type { WireHost } from "../host.ts";
 import { answerMessage, errorMessage, type Message, rpcErrors } from "./messages.ts";
-import { callKey, cancelRunning, sessionHeader } from "./running.ts";
+import { callKey, cancelRunning, rememberCall, sessionHeader } from "./running.ts";
 
 const path = "/mcp";
 const bodyBytesMax = 8 * 1024 * 1024;
@@ -53,6 +53,7 @@ function streamAnswer(
   { host, caller, key }: { host: WireHost; caller: Caller; key: string | undefined },
 ): ReadableStream<Uint8Array> {
   const abort = new AbortController();
+  const forget = rememberCall(key, caller.tenant);
   const utf8 = new TextEncoder();
   let timer: ReturnType<typeof setInterval> | undefined;
   return new ReadableStream<Uint8Array>({
@@ -71,11 +72,13 @@ function streamAnswer(
           send(errorMessage(message.id, rpcErrors.internal, "Internal error."));
         })
         .finally(() => {
+          forget();
           clearInterval(timer);
           if (!abort.signal.aborted) controller.close();
         });
     },
     cancel() {
+      forget();
       clearInterval(timer);
       abort.abort();
     },

@@ -2,7 +2,7 @@
 import type { Process } from "../../protocol/process.ts";
 import { EventReader } from "../server-events.ts";
 import type { ToolCall } from "./messages.ts";
-import { rememberRunning } from "./running.ts";
+import { rememberCommand } from "./running.ts";
 import { leaseOf, pick, segment } from "./tools.ts";
 
 const outputBytesMax = 30_000;
@@ -25,11 +25,10 @@ export async function runCommand(call: ToolCall): Promise<object> {
   const started = await calls.json<Process>("POST", `${sandbox}/processes`, body, headers);
   const path = `${sandbox}/processes/${started.id}`;
   const end = () => calls.json("DELETE", path, undefined, headers).catch(() => undefined);
-  const { tenant } = calls.caller;
-  const forget = rememberRunning(key, { tenant, path, headers });
+  const isWanted = rememberCommand(key, { path, headers });
   signal.addEventListener("abort", end);
   // The client may have left while the process was being started.
-  if (signal.aborted) await end();
+  if (signal.aborted || !isWanted) await end();
   try {
     const { output, cursor, cut, exit } = await follow(call, `${path}/logs?follow=1`, undefined);
     return {
@@ -38,7 +37,6 @@ export async function runCommand(call: ToolCall): Promise<object> {
       ...(cut ? { cut: true, process: started.id, cursor } : {}),
     };
   } finally {
-    forget();
     signal.removeEventListener("abort", end);
   }
 }

@@ -1,22 +1,33 @@
 /**
- * The commands that calls of this isolate run, so that a notification can cancel one: it comes as a request of its own. A
+ * The calls of this isolate and their commands, so that a notification can cancel one: it comes as a request of its own. A
  * session distinguishes clients, which count their requests alike.
  */
 import type { Caller } from "../../protocol/rights.ts";
 import { ApiCalls } from "../api-calls.ts";
 import type { WireHost } from "../host.ts";
 
-type Running = { tenant: string; path: string; headers: HeadersInit };
+type Command = { path: string; headers: HeadersInit };
+type Call = { tenant: string; command?: Command; isCancelled: boolean };
 
 export const sessionHeader = "mcp-session-id";
-const running = new Map<string, Running>();
+const running = new Map<string, Call>();
 
-export function rememberRunning(key: string | undefined, command: Running): () => void {
+/** From now on a notification can cancel the call; the returned function forgets it. */
+export function rememberCall(key: string | undefined, tenant: string): () => void {
   if (key === undefined) return () => {};
-  running.set(key, command);
+  const call: Call = { tenant, isCancelled: false };
+  running.set(key, call);
   return () => {
-    if (running.get(key) === command) running.delete(key);
+    if (running.get(key) === call) running.delete(key);
   };
+}
+
+/** False: the call was cancelled while its command was being started. */
+export function rememberCommand(key: string | undefined, command: Command): boolean {
+  const call = running.get(key ?? "");
+  if (call === undefined) return true;
+  call.command = command;
+  return !call.isCancelled;
 }
 
 /** Undefined: the client has no session. */
@@ -30,8 +41,11 @@ export async function cancelRunning(
   host: WireHost,
   caller: Caller,
 ): Promise<void> {
-  const command = running.get(key ?? "");
-  if (command === undefined || command.tenant !== caller.tenant) return;
+  const call = running.get(key ?? "");
+  if (call === undefined || call.tenant !== caller.tenant) return;
+  call.isCancelled = true;
+  if (call.command === undefined) return;
+  const { path, headers } = call.command;
   const calls = new ApiCalls(host, caller);
-  await calls.json("DELETE", command.path, undefined, command.headers).catch(() => undefined);
+  await calls.json("DELETE", path, undefined, headers).catch(() => undefined);
 }

@@ -16,7 +16,7 @@ import { cleanEnvironment, type RunningServer } from "../server.ts";
 import { useSharedServer } from "../shared-server.ts";
 
 const exitTimeoutMs = 140_000;
-const main = join(root, "src/cli/main.ts");
+export const main = join(root, "src/cli/main.ts");
 
 export type CliResult = {
   code: number | null;
