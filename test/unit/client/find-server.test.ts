@@ -8,10 +8,12 @@ const stat = readFileSync("/proc/self/stat", "utf8");
 const startTime = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
 const record = { url: "http://127.0.0.1:1", key: "/data/key", pid: process.pid, startTime, boot };
 
-/** Reads these files, and those of this machine. */
+/** Reads these files, and what this machine says about processes. */
 function find(files: Record<string, object | string>, env: Record<string, string>) {
   const readFile = (path: string) => {
-    const content = files[path] ?? readFileSync(path, "utf8");
+    if (path.startsWith("/proc/")) return readFileSync(path, "utf8");
+    const content = files[path];
+    if (content === undefined) throw new Error(`ENOENT: ${path}`);
     return typeof content === "string" ? content : JSON.stringify(content);
   };
   return readLocalServer(readFile, (name) => env[name]);
