@@ -8,6 +8,8 @@ const loaders: Record<string, () => Promise<Command>> = {
   attach: async () => (await import("./commands/attach.ts")).attachCommand,
   lock: async () => (await import("./commands/lock.ts")).lockCommand,
   push: async () => (await import("./commands/push.ts")).pushCommand,
+  pull: async () => (await import("./commands/pull.ts")).pullCommand,
+  kept: async () => (await import("./commands/kept.ts")).keptCommand,
   ps: async () => (await import("./commands/ps.ts")).psCommand,
   logs: async () => (await import("./commands/logs.ts")).logsCommand,
   kill: async () => (await import("./commands/kill.ts")).killCommand,

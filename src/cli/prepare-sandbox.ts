@@ -7,6 +7,7 @@ import type { Context } from "./context.ts";
 import { Failure } from "./failure.ts";
 import type { FoundSandbox } from "./find-sandbox.ts";
 import { acquireLease } from "./lock/acquire-lease.ts";
+import { reportKept } from "./run/report-kept.ts";
 import { syncUp } from "./sync/sync.ts";
 
 const pollMs = 250;
@@ -86,7 +87,9 @@ export async function runSetup(
   const { metadata } = await sandbox.metadata.get();
   if (metadata[setupKey] !== "pending") return;
   const progress = (text: string) => context.progress.show(text);
-  await syncUp(sandbox, checkout.folder, { lease: lease.token, progress, signal });
+  const { restoredAt } = view;
+  const options = { lease: lease.token, progress, signal, restoredAt };
+  reportKept(context, await syncUp(sandbox, checkout.folder, options));
   for (const [index, command] of commands.entries()) {
     context.progress.show(`Set-up ${index + 1} of ${commands.length}: ${command}`);
     const result = await sandbox.exec(

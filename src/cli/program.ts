@@ -199,7 +199,7 @@ function commandNameIn(argv: string[], program: commander.Command): string {
 
 const nameColumns = 12;
 
-/** `berth --help`: all commands on one screen of 24 lines. */
+/** `berth --help`: all commands on one screen of 30 lines. */
 function formatOverview(program: commander.Command): string {
   const commands = program.commands.filter((command) => !command.name().startsWith("complete"));
   const lines = commands.map(

@@ -212,6 +212,10 @@ export const sandboxSchema = component("Sandbox", {
   wake: wakeSchema.describe("`auto`: a call starts it when it is paused."),
   scope: scopeSchema.optional().describe("What it works on, such as a repository and a branch."),
   client: clientSchema.optional().describe("What its creator says about itself."),
+  restoredAt: z.iso
+    .datetime()
+    .optional()
+    .describe("When its files were last replaced by those of a checkpoint."),
   madeBy: z.string().optional().describe("Identifies the key that created it."),
   tenantId: tenantIdSchema.optional().describe("In the response to a create: see the list."),
   found: z.literal(true).optional().describe("In the response to a create: the sandbox existed."),

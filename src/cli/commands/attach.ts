@@ -10,13 +10,15 @@ import { command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
+import { nextExecWords } from "../run/report-kept.ts";
+import { sendCheckout, withLease } from "../run/run.ts";
 import { toExitCode } from "../run/run-process.ts";
 import { loadWebSocket } from "../server/web-socket.ts";
 
 export const attachCommand = command({
   name: "attach",
   summary: "Open a terminal in the sandbox",
-  about: `${detachWords} detaches: the terminal continues, and \`berth attach\` comes back to it. Several people may share one. It does not take the lease: what you do in it may overlap with commands.`,
+  about: `${detachWords} detaches: the terminal continues, and \`berth attach\` comes back to it. Several people may share one. It does not take the lease: what you do in it may overlap with commands. A new sandbox gets this checkout first. ${nextExecWords}`,
   args: { terminal: optional("terminal", "Id of the terminal (default: `main`)") },
   options: sandboxOptions,
   examples: [
@@ -30,7 +32,11 @@ export const attachCommand = command({
     const signal = interrupts.requested;
     const terminal = args.terminal ?? "main";
     using local = new LocalTerminal(context);
-    const { sandbox } = await findSandbox(context, parseSandboxOptions(options));
+    const found = await findSandbox(context, parseSandboxOptions(options));
+    const { sandbox } = found;
+    if (found.made) {
+      await withLease(context, sandbox, undefined, (lease) => sendCheckout(context, found, lease));
+    }
     const isNew = await openTerminal(context, sandbox, terminal, local.size);
     progress.end();
     // A new terminal shows all its output; an existing one the current screen.
@@ -41,9 +47,10 @@ export const attachCommand = command({
     output.info(`Terminal ${terminal} of sandbox ${sandbox.id}; ${detachWords} detaches.`);
     const end = await runSession(live, local, { signal, detaches: true });
     if (end.by === "aborted") throw end.reason;
+    if (found.checkout !== undefined) output.info("", nextExecWords);
     if (end.by === "exit") return toExitCode({ ...end, timedOut: false });
     const reattach = terminal === "main" ? "berth attach" : `berth attach ${terminal}`;
-    output.info("", `Detached; terminal ${terminal} continues. Come back with \`${reattach}\`.`);
+    output.info(`Detached; terminal ${terminal} continues. Come back with \`${reattach}\`.`);
     return 0;
   },
 });

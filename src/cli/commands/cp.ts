@@ -9,13 +9,15 @@ import { Failure } from "../failure.ts";
 import { findSandbox } from "../find-sandbox.ts";
 import { acquireLease } from "../lock/acquire-lease.ts";
 import { formatSize } from "../output/format.ts";
+import { nextExecWords } from "../run/report-kept.ts";
 
 export const cpCommand = command({
   name: "cp",
   summary: "Copy files and folders to the sandbox and from it",
   about:
     "A path in the sandbox begins with a colon, or with its id and a colon; it is relative to /workspace unless it " +
-    "begins with a slash. As with cp, a copy to an existing folder goes into it.",
+    "begins with a slash. As with cp, a copy to an existing folder goes into it. " +
+    nextExecWords,
   args: {
     from: required("from", "Path on this machine, or `:path` in the sandbox"),
     to: required("to", "Path on the other side"),
@@ -46,6 +48,10 @@ export const cpCommand = command({
     context.progress.end();
     const document = { sandbox: found.id, from: args.from, ...copied };
     context.output.printResult(document, `${formatSize(copied.bytes)} to ${copied.to}`);
+    const isSynced = to.isRemote && !/^\/(?!workspace(\/|$))/.test(to.path);
+    if (isSynced && found.checkout !== undefined && context.tty && !context.json) {
+      context.output.info(nextExecWords);
+    }
   },
 });
 

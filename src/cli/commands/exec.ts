@@ -22,7 +22,7 @@ export const execCommand = command({
     "Sends the checkout as it is now, with staged and unstaged changes, runs the command under the lease with live input and output, and fetches what it changed. With `--id` no files are sent or fetched. The exit code is the command's.",
   args: { command: rest("command", "Command to run, and its arguments") },
   options: {
-    pull: notFlag("--no-pull", "Do not fetch what the command changes"),
+    pull: notFlag("--no-pull", "Do not fetch what the command changes; the next sync keeps it"),
     reset: flag("--reset", "Replace the sandbox by a new one first"),
     force: flag("--force", "With --reset: even if somebody holds its lease"),
     ...sandboxOptions,

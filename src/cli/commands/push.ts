@@ -5,7 +5,8 @@ import { command } from "../command.ts";
 import { findSandbox } from "../find-sandbox.ts";
 import { acquireLease } from "../lock/acquire-lease.ts";
 import { formatSize } from "../output/format.ts";
-import { syncUp } from "../sync/sync.ts";
+import { toKeptDocument } from "../run/report-kept.ts";
+import { sendCheckout } from "../run/run.ts";
 
 export const pushCommand = command({
   name: "push",
@@ -21,13 +22,12 @@ export const pushCommand = command({
     const found = await findSandbox(context, { config, make });
     if (found.checkout === undefined) return 1;
     await using lease = await acquireLease(context, found.sandbox);
-    const { sentBytes } = await syncUp(found.sandbox, found.checkout.folder, {
-      lease: lease.token,
-      progress: (text) => context.progress.show(text),
-    });
-    context.progress.end();
+    const sent = await sendCheckout(context, found, lease);
+    if (sent === undefined) return 1;
+    const { sentBytes } = sent;
+    const kept = toKeptDocument(sent);
     const text = sentBytes === 0 ? "Nothing has changed." : `Sent ${formatSize(sentBytes)}.`;
-    context.output.printResult({ sandbox: found.id, sentBytes }, text);
+    context.output.printResult({ sandbox: found.id, sentBytes, kept }, text);
     return 0;
   },
 });

@@ -26,7 +26,7 @@ export async function explainLeaseLoss(
   const by = wasTaken ? await findTaker(sandbox, fence) : undefined;
   const cause = wasTaken && by === undefined ? reason : (causes[reason] ?? reason);
   return new Failure(`The lease has ended: ${cause}${by === undefined ? "" : ` ${by}`}.`, {
-    hint: "What ran under it was ended. Its changes stay in the sandbox until the next `berth exec`; fetch them with `berth cp`.",
+    hint: "What ran under it was ended. Its changes are still in the sandbox: `berth pull` fetches them.",
     code: known.code,
     facts: { ...known.facts, by },
     cause: thrown,

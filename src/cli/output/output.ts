@@ -20,6 +20,11 @@ export class Output {
     this.#plain = options.plain;
   }
 
+  /** Without colours. */
+  get isPlain(): boolean {
+    return this.#plain;
+  }
+
   /** Prints lines of the result; with `--json` only the document is printed. */
   print(...lines: string[]): void {
     if (!this.json) this.stdout.write(toText(lines));

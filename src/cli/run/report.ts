@@ -8,8 +8,7 @@ import type { PullOutcome, RunOutcome } from "./run.ts";
 
 const pathsShownMax = 10;
 
-const stillInSandbox =
-  "The changes are still in the sandbox until the next `berth exec`. Fetch them with `berth cp :<path> .`.";
+const stillInSandbox = "The changes are still in the sandbox: `berth pull` fetches them.";
 
 export function printReport(
   { output }: Context,
@@ -19,7 +18,11 @@ export function printReport(
 ): void {
   if (ended.timedOut)
     output.info(`The command was ended: it took longer than ${(timeoutMs ?? 0) / 1000} s.`);
-  if (pull === null) return;
+  if (pull !== null) printPulled(output, id, pull);
+}
+
+/** What came back, and what did not. */
+export function printPulled(output: Output, id: string, pull: PullOutcome): void {
   if (pull.status === "failed") {
     const hint = pull.thrown instanceof Failure ? pull.thrown.hint : undefined;
     const message = messageOf(pull.thrown);
@@ -58,11 +61,11 @@ function warnOfCommits(output: Output, id: string, newCommits: number): void {
   // With `--id` no checkout is sent, which would reset HEAD.
   output.warn(
     `The sandbox has ${commits}. Files are fetched, commits are not.`,
-    `Commit here. Until the next \`berth exec\`, \`berth exec --id ${id} -- git log\` shows them.`,
+    `Commit here. \`berth exec --id ${id} -- git log\` shows them; the next \`berth exec\` keeps them.`,
   );
 }
 
-function pullDocument(pull: PullOutcome | null): unknown {
+export function pullDocument(pull: PullOutcome | null): unknown {
   if (pull?.status !== "failed") return pull;
   const known = asBerthError(pull.thrown);
   const code = known?.code ?? (pull.thrown as { code?: unknown }).code ?? "internal";
@@ -73,7 +76,7 @@ function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-function formatPaths(paths: string[]): string {
+export function formatPaths(paths: string[]): string {
   const more = paths.length - pathsShownMax;
   const shown = paths.slice(0, pathsShownMax).map(formatPath).join(", ");
   return more > 0 ? `${shown} and ${more} more` : shown;

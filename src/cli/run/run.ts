@@ -7,6 +7,7 @@ import type { Interrupted } from "../interrupts.ts";
 import { acquireLease, type CommandLease } from "../lock/acquire-lease.ts";
 import { explainLeaseLoss } from "../lock/explain-lease-loss.ts";
 import { type PullResult, pull, type Synced, syncUp } from "../sync/sync.ts";
+import { reportKept, toKeptDocument } from "./report-kept.ts";
 import { type ProcessExit, toExitCode } from "./run-process.ts";
 
 type RunPlan = {
@@ -20,7 +21,7 @@ export type RunOutcome = {
   code: number;
   /** The time of the command alone. */
   durationMs: number;
-  sync: { sentBytes: number } | null;
+  sync: { sentBytes: number; kept: unknown } | null;
   pull: PullOutcome | null;
 };
 
@@ -52,7 +53,8 @@ export async function runInSandbox(
       const options = { lease: lease.token, signal };
       pulled = await toPullOutcome(pull(sandbox, checkout.folder, sent.baseline, options));
     }
-    const sync = sent === undefined ? null : { sentBytes: sent.sentBytes };
+    const sync =
+      sent === undefined ? null : { sentBytes: sent.sentBytes, kept: toKeptDocument(sent) };
     const code = runExitCode(ended, pulled, interrupts.first);
     return { ended, code, durationMs, sync, pull: pulled };
   });
@@ -82,7 +84,7 @@ export async function withLease<Done>(
 /** Sends the checkout as it is now; undefined if the sandbox was given by id: its files are not this checkout's. */
 export async function sendCheckout(
   context: Context,
-  { sandbox, checkout }: Pick<FoundSandbox, "sandbox" | "checkout">,
+  { sandbox, checkout, view }: Pick<FoundSandbox, "sandbox" | "checkout" | "view">,
   lease: CommandLease,
 ): Promise<Synced | undefined> {
   const { interrupts, progress } = context;
@@ -91,8 +93,13 @@ export async function sendCheckout(
   if (checkout === undefined) return undefined;
   trace(context, "sync");
   const show = (text: string) => progress.show(text);
+  const { restoredAt } = view;
   try {
-    return await syncUp(sandbox, checkout.folder, { lease: lease.token, signal, progress: show });
+    const options = { lease: lease.token, signal, progress: show, restoredAt };
+    const sent = await syncUp(sandbox, checkout.folder, options);
+    progress.end();
+    reportKept(context, sent);
+    return sent;
   } finally {
     progress.end();
     // After an abort, the error of the sync may be anything: throws the reason of the abort.
@@ -100,7 +107,7 @@ export async function sendCheckout(
   }
 }
 
-async function toPullOutcome(pending: Promise<PullResult>): Promise<PullOutcome> {
+export async function toPullOutcome(pending: Promise<PullResult>): Promise<PullOutcome> {
   try {
     const done = await pending;
     const { conflicts, kept, refused } = done;

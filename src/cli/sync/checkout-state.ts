@@ -121,10 +121,10 @@ type GitSettings = {
   shallow: string;
 };
 
-/** Settings that change what `git status` reports for the same files. */
+/** Settings that change what `git status` reports for the same files, and the author of commits. */
 const statusSettings =
   "^(core\\.(autocrlf|eol|safecrlf|filemode|symlinks|ignorecase|precomposeunicode)" +
-  "|status\\.(renames|renamelimit|showuntrackedfiles)|diff\\.(renames|renamelimit))$";
+  "|user\\.(name|email)|status\\.(renames|renamelimit|showuntrackedfiles)|diff\\.(renames|renamelimit))$";
 
 /** What decides outside of the tree how git sees a checkout. The tree's own lists are files like others. */
 async function readSettings(repository: Repository): Promise<GitSettings> {

@@ -12,6 +12,8 @@ import type { FileEntry } from "./working-file.ts";
 export type Change = { name: string; from: FileEntry; to: FileEntry };
 type FetchedChanges = {
   changes: Change[];
+  /** The tree of the sandbox's files, if it is another than was sent. */
+  tree: string | undefined;
   receivedBytes: number;
   /** Names of files that could not be read in the sandbox. */
   unread: string[];
@@ -22,7 +24,7 @@ type FetchedChanges = {
 };
 
 /** What was sent: the tree of the files, and the commit if there was one. */
-export type SentState = { files: string; commit?: string | undefined };
+export type SentState = { files: string; commit?: string | undefined; restoredAt?: string };
 
 /** A pack up to this size comes in the output of the script. */
 const inlineBytesMax = 4 * 1024 * 1024;
@@ -44,7 +46,8 @@ export async function fetchChanges(
   const unread = splitNul(names.subarray(0, Number(unreadBytes)));
   const isFirst = flag === "first";
   const newCommits = ahead === "=" ? undefined : Number(ahead);
-  if (tree === undefined) return { changes: [], receivedBytes: 0, unread, isFirst, newCommits };
+  if (tree === undefined)
+    return { changes: [], tree, receivedBytes: 0, unread, isFirst, newCommits };
   const receivedBytes = Number(packBytes);
   if (receivedBytes > packBytesMax) {
     throw new Failure(`The command changed too much: ${receivedBytes} bytes, packed.`, {
@@ -58,21 +61,21 @@ export async function fetchChanges(
     await downloadPack(target, repository, `${folder}/.git/berth/leave.pack`);
   }
   const changes = await diffTrees(repository, base, tree);
-  return { changes, receivedBytes, unread, isFirst, newCommits };
+  return { changes, tree, receivedBytes, unread, isFirst, newCommits };
 }
 
-function takeLine(output: Buffer): [line: string, rest: Buffer] {
+export function takeLine(output: Buffer): [line: string, rest: Buffer] {
   const end = output.indexOf(10);
   if (end < 0) throw unreadable();
   return [output.subarray(0, end).toString("latin1").trim(), output.subarray(end + 1)];
 }
 
-async function indexPack({ raw }: Repository, from: GitRunOptions): Promise<void> {
+export async function indexPack({ raw }: Repository, from: GitRunOptions): Promise<void> {
   const args = ["index-pack", "--stdin", "--fix-thin", `--max-input-size=${packBytesMax}`];
   await raw.run(args, from).catch(rethrowAsUnreadable);
 }
 
-async function downloadPack(
+export async function downloadPack(
   { sandbox, options }: SyncTarget,
   repository: Repository,
   remotePath: string,
@@ -101,7 +104,11 @@ async function downloadPack(
   }
 }
 
-async function diffTrees({ raw }: Repository, base: string, tree: string): Promise<Change[]> {
+export async function diffTrees(
+  { raw }: Repository,
+  base: string,
+  tree: string,
+): Promise<Change[]> {
   const args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", base, tree];
   const records = await raw.list(args).catch(rethrowAsUnreadable);
   const changes: Change[] = [];
@@ -123,10 +130,10 @@ function rethrowAsUnreadable(error: unknown): never {
   throw error;
 }
 
-function unreadable(cause?: unknown): Failure {
+export function unreadable(cause?: unknown): Failure {
   return new Failure("The changes from the sandbox cannot be read. Nothing was changed here.", {
     code: "pull_failed",
     cause,
-    hint: "The files are still in the sandbox: fetch them with `berth cp`.",
+    hint: "The files are still in the sandbox: `berth pull` fetches them.",
   });
 }

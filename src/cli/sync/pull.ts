@@ -34,10 +34,34 @@ export async function pullRepository(
   sent: SentState,
 ): Promise<PullResult> {
   const fetched = await fetchChanges(target, repository, folder, sent);
-  const refused: RefusedPath[] = fetched.unread.map((name) => {
+  const { changes, unread } = fetched;
+  const applied = await acceptChanges(repository, changes, target.options.signal);
+  const { refused } = applied;
+  const { receivedBytes, newCommits, isFirst, tree } = fetched;
+  if (isFirst || tree !== undefined) {
+    // What did not come home completely is kept before the next sync replaces it.
+    const isComplete = tree !== undefined && refused.length === 0;
+    await runScript(target, markPulledScript, [
+      folder,
+      isComplete ? tree : "-",
+      sent.restoredAt ?? "-",
+    ]);
+  }
+  const moved = newCommits === undefined ? {} : { newCommits };
+  const unreadable = unread.map((name) => {
     return { path: displayName(name), why: "it cannot be read in the sandbox" };
   });
-  const acceptable = fetched.changes.filter(({ name, from, to }) => {
+  return { ...applied, refused: [...unreadable, ...refused], receivedBytes, ...moved };
+}
+
+/** Applies changes to the checkout, as far as they are acceptable. */
+export async function acceptChanges(
+  repository: Repository,
+  changes: Change[],
+  signal?: AbortSignal,
+): Promise<AppliedChanges> {
+  const refused: RefusedPath[] = [];
+  const acceptable = changes.filter(({ name, from, to }) => {
     const why = findNameProblem(name) ?? findModeProblem(from?.mode) ?? findModeProblem(to?.mode);
     if (why !== undefined) refused.push({ path: displayName(name), why });
     return why === undefined;
@@ -45,13 +69,12 @@ export async function pullRepository(
   // All contents are extracted before anything is changed.
   const applied = await withIncomingFiles(repository, acceptable, (incoming) => {
     const writer = new WorktreeWriter(repository.top, repository.format, incoming);
-    return applyChanges(repository, writer, acceptable, refused, target.options.signal);
+    return applyChanges(repository, writer, acceptable, refused, signal);
   });
-  if (fetched.isFirst) await runScript(target, markPulledScript, [folder]);
-  const { receivedBytes, newCommits } = fetched;
-  const moved = newCommits === undefined ? {} : { newCommits };
-  return { ...applied, refused, receivedBytes, ...moved };
+  return { ...applied, refused };
 }
+
+type AppliedChanges = Pick<PullResult, "changed" | "conflicts" | "kept" | "refused">;
 
 /** Only files and links are accepted; nested repositories are synced separately. */
 function findModeProblem(mode: string | undefined): string | undefined {

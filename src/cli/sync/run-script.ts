@@ -73,8 +73,11 @@ export async function runScript(
   }
   if (result.exitCode === noRepository) {
     throw new Failure(
-      "The command removed `.git` in the sandbox, so its changes cannot be found.",
-      { code: "sync_failed" },
+      "The sandbox has no `.git/berth` of this checkout, so its changes cannot be found.",
+      {
+        code: "nothing_sent",
+        hint: "A command may have removed it. Fetch single files with `berth cp`; the next `berth exec` sends everything again.",
+      },
     );
   }
   if (result.exitCode !== 0 || result.truncated) {

@@ -4,50 +4,27 @@
  * disk; the sandbox's own one borrows its objects. Names go through pipes, separated by NUL, because they may contain
  * anything.
  */
+import { keepFunctions, nestedFunctions } from "./keep-scripts.ts";
 import { rawAttributes } from "./repository.ts";
-
-/** $1 is the repository's folder; each script describes its further arguments. */
-const preamble = `
-set -eu
-umask 022
-export LC_ALL=C GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null GIT_CONFIG_NOSYSTEM=1
-export GIT_TERMINAL_PROMPT=0 GIT_LITERAL_PATHSPECS=1
-unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES \\
-  GIT_COMMON_DIR GIT_NAMESPACE GIT_ATTR_SOURCE GIT_CONFIG GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS
-command -v git >/dev/null 2>&1 || exit 127
-root=$1
-real=$root/.git
-ours=$real/berth
-quiet='-c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.logAllRefUpdates=false -c gc.auto=0'
-plain() { git $quiet --git-dir="$real" --work-tree="$root" "$@"; }
-raw() { git $quiet --git-dir="$ours" --work-tree="$root" "$@"; }
-# Tracked files that were missing when the state was sent and exist by now; not behind a link, where it is another file.
-returned() {
-  if [ ! -s "$ours/m/absent" ]; then return; fi
-  xargs -0 sh -c 'for name; do
-    part=$name here=yes
-    while [ "$part" != "\${part%/*}" ]; do
-      part=\${part%/*}
-      if [ -L "./$part" ]; then here=; fi
-    done
-    if [ -n "$here" ] && { [ -L "./$name" ] || [ -f "./$name" ]; }; then printf "%s\\0" "$name"; fi
-  done' sh < "$ours/m/absent"
-}
-`;
+import { preamble } from "./script-preamble.ts";
 
 /**
  * Checks a state out. Arguments: folder, state, object format, pack (\`-\`: none, \`=\`: standard input, else a file),
  * how to keep it (\`one\` pack or \`many\` objects), \`reset\` or \`-\`, the bytes of released names at the beginning of
- * standard input, the caller's folder (which git may not know: empty or ignored).
+ * standard input, the caller's folder (which git may not know: empty or ignored), when a checkpoint was restored or -.
  * Prints \`done\`, or \`need\` and the objects that it has; none of them if its history is incomplete.
+ * After \`done\` it names what only the sandbox had: \`kept <commit> <files> <commits>\`, and \`aside <folder>\` for a
+ * nested repository that had to make room.
  */
-export const checkOutScript = `${preamble}
-state=$2 format=$3 pack=$4 keep=$5 reset=$6 released=$7 caller=$8
+export const checkOutScript = `${preamble}${keepFunctions}
+state=$2 format=$3 pack=$4 keep=$5 reset=$6 released=$7 caller=$8 restored=$9
 if [ -L "$root" ] || { [ -e "$root" ] && [ ! -d "$root" ]; }; then rm -f -- "$root"; fi
 mkdir -p -- "$root"
 cd -- "$root"
 if [ "$reset" = reset ] || [ ! -d "$real" ] || [ ! -f "$real/HEAD" ]; then
-  rm -rf -- "$real"
+  # Commits may be in a repository that git cannot read any more.
+  if [ -d "$real" ]; then rm -rf -- "$root/.git.broken"; mv -- "$real" "$root/.git.broken"
+  else rm -f -- "$real"; fi
 fi
 [ -d "$real" ] || git $quiet init -q --template= --object-format="$format" "$root"
 if [ ! -f "$ours/HEAD" ]; then
@@ -60,11 +37,12 @@ if [ ! -f "$ours/HEAD" ]; then
   mv "$ours.new"/* "$ours"
   rmdir "$ours.new"
 fi
+if [ -d "$root/.git.broken" ]; then rm -rf -- "$ours/broken"; mv -- "$root/.git.broken" "$ours/broken"; fi
 mkdir -p "$real/info" "$real/objects/info"
 grep -qxF ../berth/objects "$real/objects/info/alternates" 2>/dev/null ||
   echo ../berth/objects >> "$real/objects/info/alternates"
 rm -f -- "$real/index.lock" "$real/HEAD.lock" "$real/packed-refs.lock" "$real/config.lock" \\
-  "$ours/index.lock" "$ours/m.index.lock" "$ours/next.lock"
+  "$ours/index.lock" "$ours/m.index.lock" "$ours/next.lock" "$ours/kept.index.lock"
 head -c "$released" > "$ours/released"
 keep_it() {
   if [ "$keep" = one ]; then raw index-pack --stdin --fix-thin; else raw unpack-objects -q; fi
@@ -94,6 +72,10 @@ elif ! has_history; then
   exit 0
 fi
 
+commit=$(raw rev-parse -q --verify "$state^1" || :)
+there=$(plain rev-parse -q --verify 'HEAD^{commit}' || :)
+keep_work
+
 # Metadata for git. m.state names the state only while all of its metadata is in place.
 if [ -z "$known" ]; then
   rm -f "$ours/m.state"
@@ -108,9 +90,12 @@ if [ -z "$known" ]; then
   raw config --file "$ours/m/config" core.attributesFile "$ours/m/usual"
   if [ -s "$ours/m.before" ]; then
     # Removes nested repositories that are gone; if nothing replaces one, \`clean\` below decides whether it is ignored.
-    xargs -0 sh -c 'for name; do
+    xargs -0 sh -c '${nestedFunctions} state=$1; shift; for name; do
       if grep -zqxF -e "$name" "$0/m/nested"; then continue; fi
-      if git --git-dir="$0" cat-file -e "$1:w/$name" 2>/dev/null; then rm -rf -- "./$name"
+      if has_own_work "./$name"; then
+        if git --git-dir="$0" cat-file -e "$state:w/$name" 2>/dev/null; then move_aside "$name"
+        else printf "left %s\\n" "$(printf %s "$name" | tr "\\n" "?")" >> "$0/kept.lines"; fi
+      elif git --git-dir="$0" cat-file -e "$state:w/$name" 2>/dev/null; then rm -rf -- "./$name"
       else printf "%s\\0" "$name"
       fi
     done' "$ours" "$state" < "$ours/m.before" > "$ours/m.left"
@@ -132,7 +117,9 @@ fi
 if [ -z "$known" ] || ! raw diff-files --quiet 2>/dev/null; then
   raw update-index -q --refresh >/dev/null || :
   raw read-tree --reset -u "$state:w" || { rm -f "$ours/index"; raw read-tree --reset -u "$state:w"; }
+  if [ -n "$known" ]; then raw update-ref refs/berth/home "$state:w"; fi
 fi
+keep_unignored
 # A file that appeared during the scan was sent and stays.
 returned | xargs -0 sh -c 'for name; do
   git --git-dir=.git/berth cat-file -e "$0/$name" 2>/dev/null || rm -f -- "./$name"
@@ -142,8 +129,10 @@ if [ -e "$ours/pulled" ]; then
   tr '\\0' '\\n' < "$m/nested" | sed 's/[] \\*?[]/\\\\&/g; s/^/\\//' > "$ours/m.kept"
   set --
   while IFS= read -r nested; do set -- "$@" -e "$nested"; done < "$ours/m.kept"
-  GIT_INDEX_FILE=$ours/index plain clean -ffdq "$@" || :
-elif [ -z "$known" ] && [ -s "$ours/m.left" ]; then
+  # Not with -ff, which would remove the repositories that a command has made.
+  GIT_INDEX_FILE=$ours/index plain clean -fdq "$@" || :
+fi
+if [ -z "$known" ] && [ -s "$ours/m.left" ]; then
   GIT_INDEX_FILE=$ours/index xargs -0 git $quiet --git-dir="$real" --work-tree="$root" clean -ffdq -- < "$ours/m.left" || :
 fi
 if [ -s "$m/folders" ]; then xargs -0 mkdir -p -- < "$m/folders" 2>/dev/null || :; fi
@@ -151,7 +140,6 @@ if [ -n "$caller" ]; then mkdir -p -- "./$caller" 2>/dev/null || :; fi
 
 # HEAD and branch.
 head=$(cat "$m/head")
-commit=$(raw rev-parse -q --verify "$state^1" || :)
 rm -rf -- "$real/MERGE_HEAD" "$real/CHERRY_PICK_HEAD" "$real/REVERT_HEAD" "$real/rebase-merge" "$real/rebase-apply"
 if [ -z "$head" ]; then
   plain update-ref --no-deref HEAD "$commit"
@@ -161,6 +149,7 @@ else
   elif [ "$(plain rev-parse -q --verify HEAD || :)" != "$commit" ]; then
     # A branch may have the name of a former folder of branches.
     plain update-ref "$head" "$commit" 2>/dev/null || {
+      plain for-each-ref --format='create refs/berth/heads/%(objectname) %(objectname)' refs/heads | plain update-ref --stdin 2>/dev/null || :
       plain for-each-ref --format='delete %(refname)' refs/heads | plain update-ref --stdin
       find "$real/refs" -name '*.lock' -exec rm -f {} +
       plain update-ref "$head" "$commit"
@@ -191,12 +180,13 @@ if [ -z "$known" ] || ! cmp -s "$ours/given" "$real/index"; then
   if [ -s "$m/assumed" ]; then staged update-index --assume-unchanged -z --stdin < "$m/assumed"; fi
   cp -p "$ours/next" "$ours/given"
   mv "$ours/next" "$real/index"
-  raw update-ref refs/berth/state "$state"
+  printf 'update refs/berth/state %s\\nupdate refs/berth/home %s:w\\n' "$state" "$state" | raw update-ref --stdin
   printf '%s' "$state" > "$ours/m.state"
 fi
 packs=$(find "$ours/objects/pack" -name '*.pack' | wc -l)
 if [ "$packs" -gt 40 ]; then raw repack -adkq || :; fi
 echo done
+print_kept
 `;
 
 /**
@@ -245,7 +235,9 @@ if [ "$tree" = "$base" ]; then
   echo same
   cat "$ours/leave.unread"
 else
-  printf '%s\\n^%s\\n' "$tree" "$base" | raw pack-objects --revs --thin --stdout -q --delta-base-offset > "$ours/leave.pack"
+  # After a restore the sandbox may not have what was sent later.
+  if raw cat-file -e "$base" 2>/dev/null; then has=^$base; else has=; fi
+  printf '%s\\n' "$tree" $has | raw pack-objects --revs --thin --stdout -q --delta-base-offset > "$ours/leave.pack"
   raw update-ref refs/berth/left "$tree"
   bytes=$(wc -c < "$ours/leave.pack")
   echo "$tree" $bytes
@@ -254,8 +246,45 @@ else
 fi
 `;
 
-/** Marks that changes have been fetched: from now on a sync removes files that were not sent. */
+/**
+ * Marks that changes have been fetched: from now on a sync removes files that were not sent. Arguments: folder, the tree
+ * that has come back completely, or -, and when the checkpoint was restored that came back, or -.
+ */
 export const markPulledScript = `${preamble}
 : > "$ours/pulled"
+rm -f -- "$ours/leave.pack"
+if [ "$2" != - ]; then
+  raw update-ref refs/berth/home "$2"
+  if [ "$3" != - ]; then printf '%s' "$3" > "$ours/restored"; fi
+fi
+`;
+
+/**
+ * Packs what was kept. Arguments: folder, the kept commit, the size up to which the pack is printed, a commit or tree
+ * that the checkout has, or -. Prints a line with the bytes of the pack; then the pack, if it is small.
+ */
+export const packKeptScript = `${preamble}
+kept=$2 inline=$3 known=$4
+{ echo "$kept"; if [ "$known" != - ]; then echo "^$known"; fi; } |
+  raw pack-objects --revs --thin --stdout -q --delta-base-offset > "$ours/leave.pack"
+bytes=$(wc -c < "$ours/leave.pack")
+echo $bytes
+if [ "$bytes" -le "$inline" ]; then cat "$ours/leave.pack"; rm -f "$ours/leave.pack"; fi
+`;
+
+/**
+ * Prints what sandbox and checkout agreed on: the tree of the files and the commit, each or -; then `restored` if the
+ * files are those of a checkpoint that no sync has seen. Arguments: folder, when a checkpoint was restored or -.
+ */
+export const readAgreedScript = `${preamble}
+if [ ! -f "$ours/index" ]; then exit 66; fi
+raw rev-parse -q --verify refs/berth/home || raw rev-parse -q --verify refs/berth/state:w || echo -
+raw rev-parse -q --verify refs/berth/state^1 || echo -
+if [ "$2" != - ] && [ "$(cat "$ours/restored" 2>/dev/null || :)" != "$2" ]; then echo restored; fi
+`;
+
+/** Forgets what was kept, because the checkout has it. Arguments: folder, the kept commit. */
+export const forgetKeptScript = `${preamble}
+raw update-ref -d "refs/berth/kept/$2"
 rm -f -- "$ours/leave.pack"
 `;

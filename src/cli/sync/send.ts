@@ -4,13 +4,18 @@ import { closeSync, createReadStream, openSync, readFileSync, rmSync, writeSync 
 import { Failure } from "../failure.ts";
 import type { CheckoutState } from "./checkout-state.ts";
 import { type GitRunOptions, joinNul, remoteEnvironment } from "./git.ts";
+import { fetchNews, type SyncNews } from "./kept-work.ts";
 import type { Repository } from "./repository.ts";
 import { runScript, type SyncTarget } from "./run-script.ts";
 import { checkOutScript } from "./sandbox-scripts.ts";
 import { temporaryPath } from "./temporary-files.ts";
 
 /** `progress` is called with the current step, in words. */
-export type SendTarget = SyncTarget & { progress: (text: string) => void };
+export type SendTarget = SyncTarget & {
+  progress: (text: string) => void;
+  /** When the sandbox was last restored to a checkpoint. */
+  restoredAt: string | undefined;
+};
 
 /** What fits into one call: standard input has at most 2 MiB. */
 const inlineBytesMax = 1024 * 1024;
@@ -19,7 +24,7 @@ const releasedBytesMax = 512 * 1024;
 /** Small packs are unpacked, so that not every sync leaves a pack behind. */
 const unpackedObjectsMax = 200;
 
-type SendResult = { sentBytes: number };
+type SendResult = { sentBytes: number; news: SyncNews };
 
 export async function send(
   target: SendTarget,
@@ -50,12 +55,13 @@ async function sendState(
     const { prefix } = repository;
     const options = [pack, keep, shouldReset ? "reset" : "-", String(released.byteLength), prefix];
     const input = Buffer.concat([released, bytes]);
-    const args = [folder, state.id, repository.format, ...options];
+    const args = [folder, state.id, repository.format, ...options, target.restoredAt ?? "-"];
     return (await runScript(target, checkOutScript, args, input)).toString().trim().split("\n");
   };
   const noBytes = new Uint8Array();
   const [response, ...haves] = await checkOut("-", "-", reset, noBytes);
-  if (response === "done") return { sentBytes: 0 };
+  const fetch = (lines: string[]) => fetchNews(target, repository, folder, state.id, lines);
+  if (response === "done") return { sentBytes: 0, news: await fetch(haves) };
   let sentBytes = 0;
   // If history ends elsewhere in the sandbox, what it has says nothing about earlier commits: then everything is sent.
   for (const known of reset || haves.length === 0 ? [[]] : [haves, []]) {
@@ -67,11 +73,11 @@ async function sendState(
       const packPath = isSmall ? "=" : await uploadPack(target, pack, folder);
       target.progress("Checking out in the sandbox");
       const bytes = isSmall ? readFileSync(pack.path) : noBytes;
-      const [result] = await checkOut(packPath, keep, false, bytes);
+      const [result, ...lines] = await checkOut(packPath, keep, false, bytes);
       sentBytes += pack.bytes;
       if (result !== "done") continue;
       await retainState(repository, state.id);
-      return { sentBytes };
+      return { sentBytes, news: await fetch(lines) };
     } finally {
       pack.remove();
     }

@@ -5,22 +5,31 @@ import { Failure } from "../failure.ts";
 import { type CheckoutState, readCheckoutState, rereadCheckoutState } from "./checkout-state.ts";
 import type { SentState } from "./fetch-changes.ts";
 import { displayName } from "./git.ts";
+import type { SyncNews } from "./kept-work.ts";
 import { type PullResult, pullRepository } from "./pull.ts";
 import { openRepository, type Repository } from "./repository.ts";
 import type { SyncCallOptions } from "./run-script.ts";
 import { type SendTarget, send } from "./send.ts";
 
+export type { SavedWork } from "./kept-work.ts";
 export type { PullResult } from "./pull.ts";
 
 type SyncOptions = SyncCallOptions & {
   /** Called with the current step, in words. */
   progress?: (text: string) => void;
+  /** When the sandbox was last restored to a checkpoint: its files are kept before they are replaced. */
+  restoredAt?: string | undefined;
 };
 
 /** What was in the sandbox right after it was sent: each repository, the outermost first. */
 export type Baseline = (SentState & { folder: string; below: string })[];
 
-export type Synced = { sentBytes: number; baseline: Baseline };
+export type Synced = {
+  sentBytes: number;
+  baseline: Baseline;
+  /** What only the sandbox had, for each repository that had any; `below` is empty for the outermost. */
+  news: (SyncNews & { below: string })[];
+};
 
 const workspace = "/workspace";
 /** Repositories may contain repositories. */
@@ -30,11 +39,11 @@ const depthMax = 8;
 export async function syncUp(
   sandbox: SandboxHandle,
   folder: string,
-  { progress = () => {}, ...options }: SyncOptions = {},
+  { progress = () => {}, restoredAt, ...options }: SyncOptions = {},
 ): Promise<Synced> {
   progress("Reading the checkout");
   const found = await scanRepository(folder, options.signal);
-  return await sendTree({ sandbox, options, progress }, found, workspace);
+  return await sendTree({ sandbox, options, progress, restoredAt }, found, workspace);
 }
 
 /** Fetches the changes, whatever the exit code of the command was. */
@@ -47,12 +56,20 @@ export async function pull(
   const { signal } = options;
   const target = { sandbox, options };
   const outermost = await openRepository(folder, signal);
-  const all: PullResult = { changed: [], conflicts: [], kept: [], refused: [], receivedBytes: 0 };
+  const all: { below: string; pulled: PullResult }[] = [];
   for (const { folder: remote, below, ...sent } of baseline) {
     const repository =
       below === "" ? outermost : await openRepository(join(outermost.top, below), signal);
+    all.push({ below, pulled: await pullRepository(target, repository, remote, sent) });
+  }
+  return joinPulled(all);
+}
+
+/** The results of several repositories, with paths relative to the outermost. */
+export function joinPulled(results: { below: string; pulled: PullResult }[]): PullResult {
+  const all: PullResult = { changed: [], conflicts: [], kept: [], refused: [], receivedBytes: 0 };
+  for (const { below, pulled } of results) {
     const fromTop = (path: string) => join(below, path);
-    const pulled = await pullRepository(target, repository, remote, sent);
     all.changed.push(...pulled.changed.map(fromTop));
     for (const { path, savedAs } of pulled.conflicts) {
       all.conflicts.push({ path: fromTop(path), savedAs: fromTop(savedAs) });
@@ -103,6 +120,9 @@ async function sendTree(
   below = "",
 ): Promise<Synced> {
   const sent = await sendRepository(target, repository, state, folder);
+  const { kept, left, aside } = sent.news;
+  const isNews = kept.length + left.length + aside.length > 0;
+  const news = isNews ? [{ below, kept, left, aside }] : [];
   let { sentBytes } = sent;
   const { files, head: commit } = sent.state;
   const baseline: Baseline = [{ folder, below, files, commit }];
@@ -110,8 +130,9 @@ async function sendTree(
     const inner = await sendTree(target, found, `${folder}/${name}`, join(below, name));
     sentBytes += inner.sentBytes;
     baseline.push(...inner.baseline);
+    news.push(...inner.news);
   }
-  return { sentBytes, baseline };
+  return { sentBytes, baseline, news };
 }
 
 async function sendRepository(
@@ -119,7 +140,7 @@ async function sendRepository(
   repository: Repository,
   state: CheckoutState,
   folder: string,
-): Promise<{ sentBytes: number; state: CheckoutState }> {
+): Promise<{ sentBytes: number; news: SyncNews; state: CheckoutState }> {
   try {
     return { ...(await send(target, repository, state, folder)), state };
   } catch (error) {

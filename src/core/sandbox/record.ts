@@ -124,4 +124,6 @@ export type SandboxRecord = {
   restarts: number[];
   /** When it ran out of memory, within the same window: oldest first. */
   outOfMemory: number[];
+  /** When a caller last restored a checkpoint. */
+  restoredAt?: number | undefined;
 };

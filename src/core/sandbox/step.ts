@@ -103,7 +103,7 @@ export function stepSandbox(
       return isPausingOf(state, event.incarnation) ? completePause(record, state, now) : record;
     case "restore":
       return state.name === "running" || state.name === "paused" || state.name === "failed"
-        ? enterState(record, startingState(event.start, now))
+        ? { ...enterState(record, startingState(event.start, now)), restoredAt: now }
         : record;
     case "set_end":
       return state.name === "running" && !(event.onlyLater && (state.endsAt ?? 0) >= event.at)

@@ -46,6 +46,7 @@ export function viewSandbox(
     ...(sudo === false ? { sudo } : {}),
     ...(scope === undefined ? {} : { scope }),
     ...(client === undefined ? {} : { client }),
+    ...toRestored(record),
     ...(madeBy === undefined ? {} : { madeBy }),
     network,
     idleTimeoutMs,
@@ -63,4 +64,10 @@ export function viewSandbox(
         }
       : {}),
   };
+}
+
+/** A fork starts with the files of a checkpoint, too. */
+function toRestored({ spec, restoredAt }: SandboxRecord): { restoredAt?: string } {
+  const since = restoredAt ?? (spec.base === undefined ? undefined : spec.createdAt);
+  return since === undefined ? {} : { restoredAt: new Date(since).toISOString() };
 }

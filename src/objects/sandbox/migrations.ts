@@ -94,6 +94,7 @@ const steps: readonly string[][] = [
   ],
   ["ALTER TABLE checkpoint ADD COLUMN automatic INTEGER NOT NULL DEFAULT 0"],
   ["ALTER TABLE connect_ticket ADD COLUMN of_key TEXT"],
+  ["ALTER TABLE sandbox ADD COLUMN restored_at INTEGER"],
 ];
 
 export const newestVersion = steps.length;

@@ -26,6 +26,7 @@ type SandboxRow = {
   state: string;
   restarts: string;
   out_of_memory: string;
+  restored_at: number | null;
   token_generation: number;
   revoking: string | null;
   at: number;
@@ -48,6 +49,7 @@ export function load(host: Host): { facts: Facts; clock: number } | undefined {
       state: JSON.parse(sandbox.state),
       restarts: JSON.parse(sandbox.restarts),
       outOfMemory: JSON.parse(sandbox.out_of_memory),
+      ...(sandbox.restored_at === null ? {} : { restoredAt: sandbox.restored_at }),
     },
     lease: {
       state: JSON.parse(lease.state),
@@ -73,6 +75,7 @@ export function create(host: Host, facts: Facts, now: number): void {
     state: JSON.stringify(sandbox.state),
     restarts: JSON.stringify(sandbox.restarts),
     out_of_memory: JSON.stringify(sandbox.outOfMemory),
+    restored_at: sandbox.restoredAt ?? null,
     token_generation: facts.tokenGeneration,
     revoking: facts.revoking,
     at: now,
@@ -92,10 +95,11 @@ export function save(host: Host, before: Facts, after: Facts, now: number): void
     after.revoking === before.revoking;
   if (!isSame) {
     host.sql(
-      "UPDATE sandbox SET state = ?, restarts = ?, out_of_memory = ?, token_generation = ?, revoking = ?, at = ?",
+      "UPDATE sandbox SET state = ?, restarts = ?, out_of_memory = ?, restored_at = ?, token_generation = ?, revoking = ?, at = ?",
       JSON.stringify(after.sandbox.state),
       JSON.stringify(after.sandbox.restarts),
       JSON.stringify(after.sandbox.outOfMemory),
+      after.sandbox.restoredAt ?? null,
       after.tokenGeneration,
       after.revoking,
       now,
