@@ -4,13 +4,15 @@
  */
 
 /**
- * For nested repositories; used by scripts of `xargs` too, so without single quotes. `has_own_work`: whether it has
- * changes or commits that were not fetched. `move_aside`: takes it out of the way of what is sent.
+ * For nested repositories; used by scripts of `xargs` too, so without single quotes. `has_own_work`: whether it was
+ * made in the sandbox, contains one that was, or has changes or commits that were not fetched. `move_aside`: takes it out
+ * of the way of what is sent.
  */
 export const nestedFunctions = `
 has_own_work() {
   if [ ! -e "$1/.git" ]; then return 1; fi
   if [ ! -f "$1/.git/berth/index" ]; then return 0; fi
+  if find "$1" -mindepth 2 -name .git -prune ! -exec test -f "{}/berth/index" \\; -print | grep -q .; then return 0; fi
   if [ "$(git --git-dir="$1/.git" rev-parse -q --verify HEAD)" != "$(git --git-dir="$1/.git/berth" rev-parse -q --verify refs/berth/state^1)" ] &&
     git --git-dir="$1/.git" rev-parse -q --verify HEAD >/dev/null; then return 0; fi
   ( cd "$1" && store=$PWD/.git/berth && cp -p "$store/index" "$store/kept.index" && export GIT_INDEX_FILE="$store/kept.index" &&
@@ -49,7 +51,11 @@ filter_blockers() {
     else printf "%s\\0" "$name"; fi
   done' sh | filter_files
 }
-others() { plain ls-files -z --others --exclude-standard "$@"; }
+# Adds what git shows as untracked to $ours/kept.names, and the repositories among it to $ours/kept.inner.
+list_others() {
+  GIT_INDEX_FILE=$ours/index plain ls-files -z --others --exclude-standard >> "$ours/kept.names"
+  grep -z '/$' "$ours/kept.names" >> "$ours/kept.inner" || :
+}
 # Adds the files that $ours/kept.names lists.
 keep_names() {
   filter_files < "$ours/kept.names" > "$ours/kept.files"
@@ -63,7 +69,7 @@ keep_names() {
 # Looks for work before anything is replaced, and keeps it.
 keep_work() {
   keeping= restoring= seen=
-  rm -f -- "$ours/kept.index" "$ours/kept.lines"
+  rm -f -- "$ours/kept.index" "$ours/kept.lines" "$ours/kept.inner"
   if [ "$restored" != - ] && [ "$(cat "$ours/restored" 2>/dev/null || :)" != "$restored" ]; then restoring=yes; fi
   : > "$ours/kept.names"
   if [ ! -f "$ours/index" ]; then
@@ -81,7 +87,7 @@ keep_work() {
       mine diff-files --name-only --no-renames --diff-filter=MT -z > "$ours/kept.names"
       if [ -s "$ours/kept.differ" ]; then mine update-index --force-remove -z --stdin < "$ours/kept.differ"; fi
     fi
-    if [ -e "$ours/pulled" ]; then GIT_INDEX_FILE=$ours/index others >> "$ours/kept.names"; fi
+    if [ -e "$ours/pulled" ]; then list_others; fi
     returned >> "$ours/kept.names"
     if [ -z "$known" ]; then
       raw diff-index --cached --name-only --no-renames --diff-filter=D -z "$state:w" | filter_blockers >> "$ours/kept.names"
@@ -101,7 +107,8 @@ keep_unignored() {
   if [ -n "$known" ] || [ ! -e "$ours/pulled" ]; then return 0; fi
   keeping= restoring= ahead=0
   rm -f -- "$ours/kept.index"
-  GIT_INDEX_FILE=$ours/index others > "$ours/kept.names"
+  : > "$ours/kept.names"
+  list_others
   keep_names
   keep_commit
 }

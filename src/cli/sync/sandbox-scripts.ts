@@ -131,6 +131,15 @@ if [ -e "$ours/pulled" ]; then
   while IFS= read -r nested; do set -- "$@" -e "$nested"; done < "$ours/m.kept"
   # Not with -ff, which would remove the repositories that a command has made.
   GIT_INDEX_FILE=$ours/index plain clean -fdq "$@" || :
+  # Those that were sent once and are gone from the checkout.
+  if [ -s "$ours/kept.inner" ]; then
+    xargs -0 sh -c '${nestedFunctions} for name; do
+      name=\${name%/}
+      if [ -f "./$name/.git/berth/index" ] && ! grep -zqxF -e "$name" "$0/m/nested" && ! has_own_work "./$name"; then
+        rm -rf -- "./$name"
+      fi
+    done' "$ours" < "$ours/kept.inner"
+  fi
 fi
 if [ -z "$known" ] && [ -s "$ours/m.left" ]; then
   GIT_INDEX_FILE=$ours/index xargs -0 git $quiet --git-dir="$real" --work-tree="$root" clean -ffdq -- < "$ours/m.left" || :

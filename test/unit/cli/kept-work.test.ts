@@ -149,6 +149,31 @@ describe("[SY30] what only the sandbox has is kept before a sync replaces it", (
     expect(pair.sandbox.run("ls; cat lib/work.txt")).toBe("a.txt\nb\nlib\nwork\n");
   });
 
+  it("[SY31] one that stayed is removed when its work has gone, and stays while another was made in it", async () => {
+    using pair = new Pair();
+    const of = pair.checkout;
+    for (const name of ["lib", "old"]) {
+      of.git("init", "-q", name);
+      of.write(`${name}/x.txt`, "x\n");
+    }
+    await pair.exec("true");
+    pair.sandbox.run("echo work > lib/work.txt; git init -q old/inside; echo y > old/inside/y");
+    // Ignored here, they stay there; not ignored any more, they are ones that the checkout does not have.
+    of.write(".gitignore", "/lib/\n/old/\n");
+    await pair.sync();
+    of.remove("lib");
+    of.remove("old");
+    of.remove(".gitignore");
+    await pair.sync();
+    expect(pair.sandbox.run("cat lib/work.txt old/inside/y")).toBe("work\ny\n");
+    pair.sandbox.run("rm lib/work.txt");
+    await pair.sync();
+    expect(pair.sandbox.run("ls; cat old/inside/y")).toBe("a.txt\nb\nold\ny\n");
+    pair.sandbox.run("rm -r old/inside");
+    await pair.sync();
+    expect(pair.sandbox.run("ls")).toBe("a.txt\nb\n");
+  });
+
   it("[SY32] a restored checkpoint is kept before the next sync replaces its files", async () => {
     using pair = new Pair();
     await pair.exec("echo old > a.txt; echo more > more.txt");

@@ -63,7 +63,7 @@ describe("only what is missing", () => {
         };
       },
     });
-    const { sentBytes } = await syncUp(spied, pair.checkout.root);
+    const { sentBytes } = await pair.sync(pair.checkout.root, spied);
     expect({ calls, sentBytes }).toEqual({ calls: ["exec"], sentBytes: 0 });
   });
 

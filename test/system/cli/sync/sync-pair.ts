@@ -29,8 +29,8 @@ export class SyncPair implements AsyncDisposable {
     this.sandbox = sandbox;
   }
 
-  async sync(folder = this.checkout.root): Promise<Synced> {
-    return await withHome(this.checkout, () => syncUp(this.sandbox, folder));
+  async sync(folder = this.checkout.root, sandbox = this.sandbox): Promise<Synced> {
+    return await withHome(this.checkout, () => syncUp(sandbox, folder));
   }
 
   async pull(synced: Synced, folder = this.checkout.root): Promise<PullResult> {
