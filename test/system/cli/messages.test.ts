@@ -40,7 +40,6 @@ it.each(commandNames)("[CL1] `%s --help` has examples", async (name) => {
   const help = await user.berth([name, "--help"]);
   expect(help).toMatchObject({ code: 0, stderr: "" });
   expect(help.stdout).toMatch(new RegExp(`^Usage: berth ${name} `));
-  expect(help.stdout.trimEnd().split("\n").length).toBeLessThan(40);
   expect(help.stdout).toMatch(/^Examples:\n {2}# .+\n {2}.*berth /m);
   for (const line of help.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
 });
