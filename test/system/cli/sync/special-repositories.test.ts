@@ -113,7 +113,7 @@ describe("special repositories", () => {
     expect(newCommits).toBe(0);
   });
 
-  it("[SY9] sends a nested repository, and removes it with its folder", async () => {
+  it("[SY9] sends a nested repository, and removes it with its folder once it has no commits of its own", async () => {
     await using pair = await begun();
     const of = pair.checkout;
     of.gitAt(of.root, "init", "-q", "inner");
@@ -126,6 +126,8 @@ describe("special repositories", () => {
     await pair.there("cd inner; git -c user.name=x -c user.email=x@y commit -qm x --allow-empty");
     expect((await pair.pull(synced)).newCommits).toBe(1);
     of.remove("inner");
+    expect((await pair.sync()).news).toMatchObject([{ left: ["inner"] }]);
+    await pair.there("git -C inner update-ref -d HEAD");
     await expectSynced(pair);
   });
 
