@@ -3,6 +3,7 @@ import type { Activity, ExitEvents } from "./activity.ts";
 import type { RunningCalls } from "./exec/running-calls.ts";
 import type { SandboxEnv } from "./exec/sandbox-env.ts";
 import type { MetadataCopy } from "./metadata-copy.ts";
+import type { Meters } from "./metrics/meters.ts";
 import type { GatedWork } from "./server/gated-work.ts";
 import type { StoredResults } from "./server/stored-results.ts";
 import type { TokenSockets } from "./server/token-sockets.ts";
@@ -18,4 +19,5 @@ export type SandboxDeps = {
   storedResults: StoredResults;
   runningCalls: RunningCalls;
   metadataCopy: MetadataCopy;
+  meters: Meters;
 };

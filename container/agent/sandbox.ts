@@ -6,6 +6,7 @@ import { Commands } from "./exec/command.ts";
 import { RunningCalls } from "./exec/running-calls.ts";
 import type { SandboxEnv } from "./exec/sandbox-env.ts";
 import type { MetadataCopy } from "./metadata-copy.ts";
+import type { Meters } from "./metrics/meters.ts";
 import type { SandboxDeps } from "./sandbox-deps.ts";
 import { DeferredResponses } from "./server/channel.ts";
 import { GatedWork } from "./server/gated-work.ts";
@@ -14,7 +15,7 @@ import { createModules } from "./server/modules.ts";
 import { StoredResults } from "./server/stored-results.ts";
 import { TokenSockets } from "./server/token-sockets.ts";
 import { Freezer } from "./supervision/freezer.ts";
-import { endLimitMs, type ProcessSupervisor } from "./supervision/process-tree.ts";
+import { endLimitMs } from "./supervision/process-tree.ts";
 
 /** The grace, and twice the kernel's time: first a subreaper waits that long, then the agent. */
 const endAllLimitMs = limits.execKillGraceMs + 2 * endLimitMs;
@@ -30,14 +31,21 @@ export class Sandbox implements SandboxDeps {
   readonly sandboxEnv: SandboxEnv;
   readonly supervisor: Freezer;
   readonly metadataCopy: MetadataCopy;
+  readonly meters: Meters;
   readonly commands: Commands;
   /** By the path below which each serves its routes. */
   readonly modules: ReadonlyMap<string, AgentModule>;
 
-  constructor(sandboxEnv: SandboxEnv, supervisor: ProcessSupervisor, metadataCopy: MetadataCopy) {
+  constructor({
+    sandboxEnv,
+    supervisor,
+    metadataCopy,
+    meters,
+  }: Pick<SandboxDeps, "sandboxEnv" | "supervisor" | "metadataCopy" | "meters">) {
     this.sandboxEnv = sandboxEnv;
     this.supervisor = new Freezer(supervisor);
     this.metadataCopy = metadataCopy;
+    this.meters = meters;
     this.commands = new Commands(this);
     this.modules = createModules(this);
     // Starts the runtime's file threads now: later, commands may have used up all processes.

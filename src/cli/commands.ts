@@ -16,6 +16,7 @@ const loaders: Record<string, () => Promise<Command>> = {
   cp: async () => (await import("./commands/cp.ts")).cpCommand,
   open: async () => (await import("./commands/open.ts")).openCommand,
   list: async () => (await import("./commands/list.ts")).listCommand,
+  top: async () => (await import("./commands/top.ts")).topCommand,
   pause: async () => (await import("./commands/pause.ts")).pauseCommand,
   resume: async () => (await import("./commands/pause.ts")).resumeCommand,
   reset: async () => (await import("./commands/start.ts")).resetCommand,

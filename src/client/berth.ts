@@ -7,6 +7,7 @@ import { type ConnectOptions, clientConfig } from "./connect.ts";
 import { createHttpClient } from "./http/http-client.ts";
 import type { CallOptions } from "./http/request.ts";
 import { Images } from "./images.ts";
+import { Keys } from "./keys.ts";
 import { type Page, toPage } from "./page.ts";
 import { Plan, Plans } from "./plans.ts";
 import { Sandbox } from "./sandbox.ts";
@@ -66,10 +67,13 @@ export class Berth {
   readonly plans: Plans;
   /** The root file systems of the machine. */
   readonly images: Images;
+  /** With an administrator's key: the keys of all tenants. */
+  readonly keys: Keys;
   readonly #connection: Connection;
 
   private constructor(connection: Connection) {
     this.#connection = connection;
+    this.keys = new Keys(connection.client);
     this.images = new Images(berthCalls(connection.client));
     this.plans = new Plans(berthCalls(connection.client));
   }

@@ -1,6 +1,7 @@
 /** The handle of one sandbox. What belongs to files, processes and so on is in sandbox/. */
 import type { IdempotentOptions } from "../protocol/api.ts";
 import type { ExecResult } from "../protocol/exec.ts";
+import type { Metrics, MetricsQuery } from "../protocol/metrics.ts";
 import type { CreateInput, Sandbox as SandboxInfo } from "../protocol/sandbox.ts";
 import { berthCalls } from "./calls.ts";
 import type { CallOptions } from "./http/request.ts";
@@ -14,6 +15,7 @@ import { Metadata } from "./sandbox/metadata.ts";
 import { Ports } from "./sandbox/ports.ts";
 import { Process, Processes } from "./sandbox/processes.ts";
 import { Session, Sessions } from "./sandbox/sessions.ts";
+import { Settings } from "./sandbox/settings.ts";
 import { Terminal, Terminals } from "./sandbox/terminals.ts";
 import { Tokens } from "./sandbox/tokens.ts";
 import { type WaitOptions, waitUntilRunning } from "./sandbox/wait.ts";
@@ -63,6 +65,8 @@ export class Sandbox {
   readonly lease: Lease;
   /** Your own keys and values. */
   readonly metadata: Metadata;
+  /** What can be changed on it at any time. */
+  readonly settings: Settings;
   /** Tokens for others, valid for this sandbox only. */
   readonly tokens: Tokens;
   readonly #connection: Connection;
@@ -88,6 +92,7 @@ export class Sandbox {
     this.checkpoints = new Checkpoints(calls);
     this.lease = new Lease(target);
     this.metadata = new Metadata(calls);
+    this.settings = new Settings(calls);
     this.tokens = new Tokens(calls);
   }
 
@@ -114,6 +119,19 @@ export class Sandbox {
   /** Asks for the state and the other facts. Never starts a container. */
   async get(options: CallOptions = {}): Promise<SandboxInfo> {
     return this.#keep(await this.#target.sandbox.get(options));
+  }
+
+  /**
+   * What the sandbox used over the last hour, a measurement for every 10 seconds, and uses now; none where no container
+   * runs. `last` limits how many.
+   *
+   * @example
+   * ```ts
+   * const { metrics, limits } = await sandbox.metrics({ last: 1 });
+   * ```
+   */
+  metrics(options: CallOptions & MetricsQuery = {}): Promise<Metrics> {
+    return this.#target.sandbox.metrics(options);
   }
 
   /** Starts the container of a sandbox that is paused or has failed. `waitUntilRunning` waits for it. */

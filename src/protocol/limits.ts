@@ -203,6 +203,11 @@ export const limits = {
   /** How long a create or a call on a starting sandbox may hang. */
   waitMaxMs: 25 * second,
 
+  // Metrics
+  /** How often a container measures itself, and how many measurements it keeps: those of an hour. */
+  metricsEveryMs: 10 * second,
+  metricsMax: 360,
+
   // Services
   /** Services of one sandbox, and their text: it shares one row of at most 2 MB with the rest of the record. */
   servicesMax: 16,

@@ -173,6 +173,7 @@ export const sandboxSchema = component("Sandbox", {
     .describe("With `failed`: why, in the words of the platform, where it gave any."),
   incarnation: z.string().optional().describe("The current run of its container."),
   files: filesFromSchema.optional().describe("Where the files of this incarnation came from."),
+  from: checkpointIdSchema.optional().describe("The checkpoint that its first files came from."),
   isolation: isolationSchema.optional().describe("How the installation isolates it."),
   notes: z
     .array(z.string())

@@ -47,7 +47,9 @@ export async function serveJail(): Promise<void> {
   const { user } = jail;
   const as = { user, lookup: user, groups: [], name: defaultUser };
   const sandboxEnv = { ...jail, ...as, env: boot.env, logs: logsFolder };
-  sandbox = new Sandbox(sandboxEnv, supervisor, new MetadataCopy(metadataFolder));
+  const metadataCopy = new MetadataCopy(metadataFolder);
+  const meters = { cgroup: jail.meters, hasOwnNetwork: spec.network !== "host" };
+  sandbox = new Sandbox({ sandboxEnv, supervisor, metadataCopy, meters });
   // The end of the engine's pipe ends this process, and with it every process of the namespace.
   const engine = new PipeReader(engineFd, () => {});
   engine.ended.finally(() => process.exit(0));

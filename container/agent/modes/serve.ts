@@ -2,6 +2,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { agentPort } from "../../../src/protocol/internal/agent-wire.ts";
+import { CgroupMeters } from "../../engine/jail/meters.ts";
 import { dropPrivileges } from "../../engine/jail/privileges.ts";
 import { defaultUser, logsFolder } from "../exec/sandbox-env.ts";
 import {
@@ -34,7 +35,8 @@ export async function serve(): Promise<void> {
     hideFromOthers();
   }
   const incarnation = generateIncarnation(boot.startId);
-  const supervisor = createSupervisor(incarnation, differences.tree);
+  const ownCgroup = findCgroup();
+  const supervisor = createSupervisor(incarnation, ownCgroup, differences.tree);
   const user = isRoot ? (differences.user ?? commandUser) : undefined;
   const sandboxEnv = {
     ...{ user, lookup: user, groups: [], name: defaultUser, ids: undefined },
@@ -43,8 +45,9 @@ export async function serve(): Promise<void> {
     logs: differences.logs ?? logsFolder,
     env: boot.env ?? {},
   };
-  const metadata = new MetadataCopy(differences.metadata ?? metadataFolder);
-  const sandbox = new Sandbox(sandboxEnv, supervisor, metadata);
+  const metadataCopy = new MetadataCopy(differences.metadata ?? metadataFolder);
+  const meters = { cgroup: new CgroupMeters([ownCgroup ?? ""]), hasOwnNetwork: true };
+  const sandbox = new Sandbox({ sandboxEnv, supervisor, metadataCopy, meters });
   const server = listen(
     {
       hostname: "0.0.0.0",
@@ -65,10 +68,10 @@ export async function serve(): Promise<void> {
 /** Uses a cgroup for each command where this container may create some, otherwise a subreaper for each. */
 function createSupervisor(
   incarnation: string,
+  ownCgroup: string | undefined,
   required: ProcessSupervisor["kind"] | undefined,
 ): ProcessSupervisor {
-  const ownCgroup = required === "subreaper" ? undefined : findCgroup();
-  if (ownCgroup !== undefined) {
+  if (ownCgroup !== undefined && required !== "subreaper") {
     const folder = `${ownCgroup}/berth-${incarnation}`;
     try {
       mkdirSync(folder);

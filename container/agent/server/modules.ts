@@ -3,6 +3,7 @@ import { BerthError } from "../../../src/protocol/error-codes.ts";
 import { agentPaths } from "../../../src/protocol/internal/agent-wire.ts";
 import type { BaseOf } from "../files/paths.ts";
 import { Transfers } from "../files/transfers.ts";
+import { MetricRoutes } from "../metrics/routes.ts";
 import { ProcessRoutes } from "../processes/routes.ts";
 import type { SandboxDeps } from "../sandbox-deps.ts";
 import { ServiceRoutes } from "../services/routes.ts";
@@ -42,6 +43,7 @@ export function createModules(deps: SandboxDeps): Map<string, AgentModule> {
   return new Map<string, AgentModule>([
     [agentPaths.processes, processes],
     [agentPaths.services, new ServiceRoutes(deps, processes.processes)],
+    [agentPaths.metrics, new MetricRoutes(deps)],
     [agentPaths.sessions, sessions],
     [agentPaths.terminals, new TerminalRoutes(deps, screens)],
     [agentPaths.files, files],

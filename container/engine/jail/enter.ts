@@ -17,6 +17,7 @@ import {
   unshareNetwork,
 } from "./kernel.ts";
 import { MappedFolders } from "./layers.ts";
+import { CgroupMeters } from "./meters.ts";
 import { dropPrivileges } from "./privileges.ts";
 import { buildRoot, protectMachine } from "./root.ts";
 import { makeUserNamespace } from "./user-namespace.ts";
@@ -35,6 +36,7 @@ export function enterJail(spec: JailSpec) {
   const { commands } = spec.cgroups;
   // The folder is not part of the new root, but a descriptor that is opened now still reaches it.
   const cgroup = commands === null ? undefined : `/proc/self/fd/${openFolder(commands)}`;
+  const meters = new CgroupMeters(ownGroups(spec.cgroups));
   setHostName(spec.hostName);
   limitUser(spec.userLimits);
   const entered = enterRoot(spec);
@@ -62,12 +64,18 @@ export function enterJail(spec: JailSpec) {
     dropPrivileges: () => dropPrivileges(kind),
     /** A folder in which the agent may make one cgroup per command. */
     cgroup,
+    meters,
     /** Commands run as this user of the machine; undefined: as the agent's own. */
     user: kind === "mapped" ? undefined : user,
     ids,
     home: jailHome,
     workspace: jailWorkspace,
   };
+}
+
+/** The agent joins a leaf of the group that counts the whole sandbox. */
+function ownGroups({ join, commands }: JailSpec["cgroups"]): string[] {
+  return commands === null ? join : [commands, ...join];
 }
 
 function enterRoot(spec: JailSpec) {

@@ -1,10 +1,6 @@
 /** `berth keys`: lists, creates and removes the keys of an installation, with an administrator's key. */
-import { createHttpClient } from "../../client/http/http-client.ts";
-import type { HttpClient } from "../../client/http/request.ts";
-import { pathSegment } from "../../client/http/request.ts";
-import { defaultRetries } from "../../client/http/retry.ts";
-import { sleep } from "../../client/http/timing.ts";
-import type { Key, MadeKey } from "../../protocol/key.ts";
+import { Berth } from "../../client/index.ts";
+import type { Key } from "../../protocol/key.ts";
 import { badOption, required, text, wholeNumber } from "../args/option.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
@@ -47,15 +43,10 @@ const addCommand = command({
   ],
   async run(context, { args: { name }, options: { tenant = localTenant, rights, days } }) {
     const { output } = context;
-    const made = await client(context).request<MadeKey>({
-      method: "POST",
-      path: "/v1/keys",
-      body: {
-        name,
-        tenant,
-        ...(rights === undefined ? {} : { rights: listOf(rights) }),
-        ...(days === undefined ? {} : { ttlMs: days * dayMs }),
-      },
+    const made = await keysOf(context).create({
+      ...{ name, tenant },
+      ...(rights === undefined ? {} : { rights: listOf(rights) }),
+      ...(days === undefined ? {} : { ttlMs: days * dayMs }),
     });
     output.printResult(made, made.key);
     if (!context.json) output.info(`This is the key of ${name}. It is not shown again.`);
@@ -70,9 +61,8 @@ const removeCommand = command({
   options: { tenant: tenantOption },
   examples: [["When somebody leaves", "berth keys remove alice"]],
   async run(context, { args, options: { tenant = localTenant } }) {
-    const http = client(context);
-    const { keys } = await http.request<{ keys: Key[] }>({ method: "GET", path: "/v1/keys" });
-    const found = keys.find(
+    const keys = keysOf(context);
+    const found = (await keys.list()).find(
       ({ id, ...key }) => id === args.key || (key.name === args.key && key.tenant === tenant),
     );
     if (found === undefined) {
@@ -81,7 +71,7 @@ const removeCommand = command({
         code: "not_found",
       });
     }
-    await http.request({ method: "DELETE", path: `/v1/keys/${pathSegment(found.id)}` });
+    await keys.delete(found.id);
     context.output.printResult({ removed: found }, `Removed the key ${found.name} (${found.id}).`);
   },
 });
@@ -97,10 +87,7 @@ export const keysCommand = command({
   commands: [addCommand, removeCommand],
   async run(context) {
     const { output, json } = context;
-    const { keys } = await client(context).request<{ keys: Key[] }>({
-      method: "GET",
-      path: "/v1/keys",
-    });
+    const keys = await keysOf(context).list();
     if (json) return void output.printJson({ keys });
     if (keys.length === 0) return void output.info("No keys but those of the server's variables.");
     output.printTable(columns, keys);
@@ -123,19 +110,13 @@ const columns: Column<Key>[] = [
   },
 ];
 
-function listOf(rights: string): string[] {
+/** The server checks their names. */
+function listOf(rights: string): Key["rights"] {
   const names = rights.split(",").filter((name) => name !== "");
   if (names.length === 0) throw badOption("--rights", "must name at least one right");
-  return names;
+  return names as Key["rights"];
 }
 
-function client({ cwd, env }: Context): HttpClient {
-  const { url, key } = findAdministrator(cwd, env);
-  return createHttpClient({
-    url,
-    key: () => key,
-    fetch: (to, init) => globalThis.fetch(to, init),
-    retry: defaultRetries,
-    clock: { now: () => performance.now(), chance: Math.random, sleep },
-  });
+function keysOf({ cwd, env }: Context): Berth["keys"] {
+  return Berth.connect(findAdministrator(cwd, env)).keys;
 }

@@ -41,7 +41,9 @@ export type SandboxSpec = {
   client?: Client | undefined;
   /** The beginning of the digest of the key that created it. */
   madeBy?: string | undefined;
-  /** The checkpoint that it was forked from. It starts with these files until it has files of its own. */
+  /** The id of the checkpoint that it was forked from. */
+  from?: string | undefined;
+  /** The saved tree of that checkpoint. It starts with these files until it has files of its own. */
   base?: string | undefined;
 };
 

@@ -13,7 +13,7 @@ export function viewSandbox(
   const { spec, state } = record;
   const { cwd, image, size, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } = spec;
   const { destroyPausedAfterMs, checkpointEveryMs, keepCheckpoints, settingsVersion } = spec;
-  const { scope, client, madeBy, endAfterMs, onEnd, publicPorts, sudo } = spec;
+  const { scope, client, madeBy, endAfterMs, onEnd, publicPorts, sudo, from } = spec;
   const endsAt = state.name === "running" ? state.endsAt : undefined;
   return {
     id: spec.id,
@@ -35,6 +35,7 @@ export function viewSandbox(
     ...(image === undefined ? {} : { image }),
     ...(size === undefined ? {} : { size: size.name }),
     ...(maxLifetimeMs === undefined ? {} : { maxLifetimeMs }),
+    ...(from === undefined ? {} : { from }),
     ...(destroyPausedAfterMs === undefined ? {} : { destroyPausedAfterMs }),
     ...(typeof checkpointEveryMs === "number" ? { checkpointEveryMs } : {}),
     ...(keepCheckpoints === undefined ? {} : { keepCheckpoints }),

@@ -79,6 +79,8 @@ export const agentPaths = {
    * GET `/ready?port=&waitMs=`: whether the service of a port is ready. Older agents return 404.
    */
   services: "/v1/services",
+  /** GET `?last=<n>` → Metrics. Older agents return 404. */
+  metrics: "/v1/metrics",
   /** Any method, `/v1/ports/<port>/<path>`: HTTP or WebSocket to a server in the sandbox. */
   ports: "/v1/ports",
 } as const;

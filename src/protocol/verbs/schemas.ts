@@ -10,6 +10,7 @@ export * from "../image.ts";
 export * from "../key.ts";
 export * from "../lease.ts";
 export * from "../metadata.ts";
+export * from "../metrics.ts";
 export * from "../plan.ts";
 export * from "../port.ts";
 export * from "../process.ts";

@@ -1,4 +1,4 @@
-/** Rows of the verbs on the settings of a sandbox, and on the services that they name. */
+/** Rows of the verbs on the settings of a sandbox, on the services that they name, and on what it uses. */
 import { response, type Schemas, sandboxPath, type VerbRow } from "./row.ts";
 
 const settings = `${sandboxPath}/settings` as const;
@@ -36,5 +36,19 @@ export const settingsRows = (schemas: Schemas) =>
       agent: true,
       whenStopped: "empty list",
       responses: { 200: response(schemas.servicesSchema, "Empty if no container runs.") },
+    },
+    getMetrics: {
+      method: "GET",
+      path: `${sandboxPath}/metrics`,
+      call: "metrics",
+      summary: "Get what the sandbox used over the last hour, and uses now",
+      description:
+        "One measurement for every 10 seconds of the present container, and one of this moment. Never starts a container.",
+      example: { query: { last: 6 } },
+      right: "read",
+      agent: true,
+      whenStopped: "empty list",
+      query: schemas.metricsQuerySchema,
+      responses: { 200: response(schemas.metricsSchema, "Empty if no container runs.") },
     },
   }) as const satisfies Record<string, VerbRow>;

@@ -56,6 +56,7 @@ export async function newSandbox(
     ...(caller.key === undefined ? {} : { madeBy: caller.key }),
     ...rest,
     ...(size === undefined ? {} : { size }),
+    ...(from === undefined ? {} : { from }),
   };
   const full = await diskRefusal(env);
   const createRefusal =

@@ -97,6 +97,18 @@ export function settingsContract(world: World): void {
       await expectRefusal(refused, "bad_request", { field: "services" });
     });
 
+    it("[ME1] metrics are read while a container runs, and wake none", async () => {
+      const { box } = await createSandbox(world);
+      await box.exec({ command: "true" });
+      const { metrics, limits: bounds } = await box.metrics({ last: 1 });
+      expect(metrics).toHaveLength(1);
+      expect(metrics[0]?.memoryBytes).toBeLessThanOrEqual(bounds?.memoryBytes ?? 0);
+      await expectRefusal(box.metrics({ last: 0 }), "bad_request", { field: "last" });
+      await box.pause();
+      expect((await box.metrics({})).metrics).toEqual([]);
+      expect((await box.get()).state).toBe("paused");
+    });
+
     it("[ST5] `count` creates many alike, the same ones for the same key", async () => {
       const { box } = await createSandbox(world, { env: { A: "1" } });
       const { id: from } = await box.makeCheckpoint();
@@ -104,6 +116,7 @@ export function settingsContract(world: World): void {
       const options = { idempotencyKey: `forks-of-${from}` };
       const made = await world.berth.create(call, options);
       expect(made.others).toHaveLength(2);
+      expect(made.from).toBe(from);
       const repeated = await world.berth.create(call, options);
       expect([repeated.id, repeated.others, repeated.found]).toEqual([made.id, made.others, true]);
       for (const id of made.others ?? []) {

@@ -15,6 +15,7 @@ import {
   agentProtocol,
   callbackPaths,
 } from "../../../src/protocol/internal/agent-wire.ts";
+import type { Metrics } from "../../../src/protocol/metrics.ts";
 import type { ServiceCall, Services } from "../../../src/protocol/service.ts";
 import { StoredResults } from "./command.ts";
 import { Files } from "./files.ts";
@@ -109,6 +110,17 @@ export class FakeAgent {
       ...(port === undefined ? {} : { port }),
     }));
     return { services, nextCursor: null };
+  }
+
+  /** It measured once before. */
+  metrics(last: number): Metrics {
+    const processes = this.running.size + this.processes.count;
+    const now = {
+      ...{ at: new Date().toISOString(), processors: 0.5, processorMs: 1000, processes },
+      ...{ memoryBytes: 1e6, diskBytes: 1e6, network: { receivedBytes: 0, sentBytes: 0 } },
+    };
+    const limits = { processors: 1, memoryBytes: 1e9, diskBytes: 1e9 };
+    return { metrics: [now, now].slice(-last), limits, nextCursor: null };
   }
 
   /** Nothing below the fence starts any more; with `drain` running work below it ends too. */

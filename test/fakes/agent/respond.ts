@@ -73,6 +73,8 @@ async function route(
       agent.applySettings(settings);
       return call.json({ version: settings.version });
     }
+    case agentPaths.metrics:
+      return call.json(agent.metrics(Number(call.query.get("last"))));
     case agentPaths.revoked:
       agent.revoke(await call.body<AgentRevoked>());
       return call.json({ generation: agent.generation });

@@ -55,6 +55,16 @@ it("[CL13] prints a table of the repository's sandboxes, newest first, with its 
   ]);
 });
 
+it("[ME3] top shows what the running sandboxes use, once into a pipe", async () => {
+  const id = await server.create();
+  await server.call("POST", "/v1/sandboxes", { start: false });
+  const { sandboxes } = await user.json<{ sandboxes: { id: string; metrics: object[] }[] }>([
+    "top",
+  ]);
+  expect(sandboxes.map((used) => [used.id, used.metrics.length])).toEqual([[id, 1]]);
+  expect(await user.output(["top"])).toMatch(new RegExp(`^SANDBOX .*\\n${id} .*\\d %`));
+});
+
 it("[CL13] says that there are none, and prints an empty document with --json", async () => {
   const cwd = user.repo("empty", "https://example.com/team/empty.git");
   const empty = { code: 0, stdout: "", stderr: "No sandboxes.\n" };
