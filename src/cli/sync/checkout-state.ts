@@ -47,7 +47,12 @@ async function buildCheckoutState(repository: Repository): Promise<CheckoutState
     readWorktree(repository),
     readSettings(repository),
   ]);
-  const { tree: files, assumed } = await resolveFilters(repository, head, staged, worktree.tree);
+  const { tree: files, assumed } = await resolveFilters(
+    repository,
+    head?.tree,
+    staged,
+    worktree.tree,
+  );
   const store = new ObjectStore(join(repository.berthDir, "objects"), repository.format);
   const text: Record<string, string | Buffer> = {
     ...settings,
@@ -72,16 +77,25 @@ async function buildCheckoutState(repository: Repository): Promise<CheckoutState
     folder("w", files),
   ]);
   const { nested, released } = worktree;
-  return { id: store.commit(tree, head), files, head, nested, released };
+  return { id: store.commit(tree, head?.commit), files, head: head?.commit, nested, released };
 }
 
-async function readHead({ plain }: Repository): Promise<string | undefined> {
-  const args = ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"];
+type Head = { commit: string; tree: string };
+
+/** Undefined before the first commit. */
+async function readHead({ plain }: Repository): Promise<Head | undefined> {
+  const args = ["rev-parse", "HEAD^{commit}", "HEAD^{tree}"];
   const { code, stdout } = await plain.run(args, { okCodes: [1, 128] });
-  return code === 0 ? stdout.toString().trim() : undefined;
+  const [commit = "", tree = ""] = stdout.toString().trim().split("\n");
+  return code === 0 ? { commit, tree } : undefined;
 }
 
-async function readBranch({ plain }: Repository): Promise<string | undefined> {
+/** The full name of HEAD's branch. Each call of git costs milliseconds of every run, so git's own file is read first. */
+async function readBranch({ plain, gitDir }: Repository): Promise<string | undefined> {
+  const head = readIfExists(join(gitDir, "HEAD"));
+  if (/^[0-9a-f]{40,64}\n?$/.test(head)) return undefined;
+  const [, name] = /^ref: (refs\/heads\/(?!\.invalid$).+)\n?$/.exec(head) ?? [];
+  if (name !== undefined) return name;
   const { code, stdout } = await plain.run(["symbolic-ref", "--quiet", "HEAD"], { okCodes: [1] });
   return code === 0 ? stdout.toString("latin1").replace(/\n$/, "") : undefined;
 }
@@ -130,10 +144,11 @@ const statusSettings =
 async function readSettings(repository: Repository): Promise<GitSettings> {
   const { plain } = repository;
   const args = ["config", "--null", "--get-regexp"];
-  const [pairs, excludes, attributes] = await Promise.all([
-    plain.list([...args, statusSettings], { okCodes: [1] }),
-    resolveSettingFile(repository, "core.excludesFile", "ignore"),
-    resolveSettingFile(repository, "core.attributesFile", "attributes"),
+  const names = `${statusSettings}|^core\\.(excludesfile|attributesfile)$`;
+  const pairs = readPairs(await plain.list([...args, names], { okCodes: [1] }));
+  const [excludes, attributes] = await Promise.all([
+    resolveSettingFile(repository, pairs, "core.excludesfile", "ignore"),
+    resolveSettingFile(repository, pairs, "core.attributesfile", "attributes"),
   ]);
   return {
     config: formatConfig(pairs),
@@ -145,9 +160,13 @@ async function readSettings(repository: Repository): Promise<GitSettings> {
 }
 
 /** The last value of a name counts, in git's own order of files. */
-function formatConfig(pairs: string[]): string {
-  const values = new Map(pairs.map((pair) => splitPair(pair, pair.indexOf("\n"))));
-  return [...values]
+function readPairs(pairs: string[]): Map<string, string> {
+  return new Map(pairs.map((pair) => splitPair(pair, pair.indexOf("\n"))));
+}
+
+function formatConfig(pairs: Map<string, string>): string {
+  return [...pairs]
+    .filter(([name]) => new RegExp(statusSettings).test(name))
     .map(([name, value]) => {
       const dot = name.indexOf(".");
       const text = value.replace(/[\\"]/g, "\\$&");
@@ -164,13 +183,18 @@ function splitPair(pair: string, separator: number): [string, string] {
 /** The file that a setting names, or git's default. */
 async function resolveSettingFile(
   { plain }: Repository,
+  pairs: Map<string, string>,
   setting: string,
   file: string,
 ): Promise<string> {
+  const value = pairs.get(setting);
+  if (value === undefined) {
+    return join(process.env.XDG_CONFIG_HOME || join(homedir(), ".config"), "git", file);
+  }
+  // Only git knows what it makes of a relative path, a home folder or its own prefix.
+  if (value.startsWith("/")) return Buffer.from(value, "latin1").toString();
   const args = ["config", "--null", "--path", setting];
-  const { code, stdout } = await plain.run(args, { okCodes: [1] });
-  if (code === 0) return stdout.toString().replace(/\0$/, "");
-  return join(process.env.XDG_CONFIG_HOME || join(homedir(), ".config"), "git", file);
+  return (await plain.run(args)).stdout.toString().replace(/\0$/, "");
 }
 
 function readIfExists(path: string): string {

@@ -11,7 +11,7 @@ const namesShownMax = 5;
 
 export async function resolveFilters(
   repository: Repository,
-  head: string | undefined,
+  headTree: string | undefined,
   staged: IndexState,
   tree: string,
 ): Promise<FilteredTree> {
@@ -29,10 +29,7 @@ export async function resolveFilters(
           from,
           to,
         ]);
-  const stagedNames = await differing(
-    head === undefined ? staged.tree : `${head}^{tree}`,
-    staged.tree,
-  );
+  const stagedNames = await differing(headTree ?? staged.tree, staged.tree);
   const unstagedNames = await differing(staged.tree, tree);
   const filters = await readFilters(repository, new Set([...stagedNames, ...unstagedNames]));
   if (filters.size === 0) return { tree, assumed: [] };

@@ -61,6 +61,7 @@ export async function acceptChanges(
   signal?: AbortSignal,
 ): Promise<AppliedChanges> {
   const refused: RefusedPath[] = [];
+  if (changes.length === 0) return { changed: [], conflicts: [], kept: [], refused };
   const acceptable = changes.filter(({ name, from, to }) => {
     const why = findNameProblem(name) ?? findModeProblem(from?.mode) ?? findModeProblem(to?.mode);
     if (why !== undefined) refused.push({ path: displayName(name), why });

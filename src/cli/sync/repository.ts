@@ -8,7 +8,10 @@ import { removeStaleFiles } from "./temporary-files.ts";
 
 export type Repository = {
   top: string;
+  gitDir: string;
   index: string;
+  /** The owner's objects. */
+  objects: string;
   exclude: string;
   attributes: string;
   shallow: string;
@@ -45,7 +48,9 @@ export async function openRepository(cwd: string, signal?: AbortSignal): Promise
     new Git({ cwd: top, signal, env: { GIT_WORK_TREE: top, ...store, ...env } });
   return {
     top,
+    gitDir,
     index,
+    objects,
     exclude,
     attributes,
     shallow,

@@ -4,6 +4,7 @@
  * disk; the sandbox's own one borrows its objects. Names go through pipes, separated by NUL, because they may contain
  * anything.
  */
+import { cleanFunctions, skipCheckOut, skipSearch } from "./clean-script.ts";
 import { keepFunctions, nestedFunctions } from "./keep-scripts.ts";
 import { rawAttributes } from "./repository.ts";
 import { preamble } from "./script-preamble.ts";
@@ -16,11 +17,12 @@ import { preamble } from "./script-preamble.ts";
  * After \`done\` it names what only the sandbox had: \`kept <commit> <files> <commits>\`, and \`aside <folder>\` for a
  * nested repository that had to make room.
  */
-export const checkOutScript = `${preamble}${keepFunctions}
+export const checkOutScript = `${preamble}${keepFunctions}${cleanFunctions}
 state=$2 format=$3 pack=$4 keep=$5 reset=$6 released=$7 caller=$8 restored=$9
 if [ -L "$root" ] || { [ -e "$root" ] && [ ! -d "$root" ]; }; then rm -f -- "$root"; fi
 mkdir -p -- "$root"
 cd -- "$root"
+${skipCheckOut}
 if [ "$reset" = reset ] || [ ! -d "$real" ] || [ ! -f "$real/HEAD" ]; then
   # Commits may be in a repository that git cannot read any more.
   if [ -d "$real" ]; then rm -rf -- "$root/.git.broken"; mv -- "$real" "$root/.git.broken"
@@ -194,6 +196,7 @@ if [ -z "$known" ] || ! cmp -s "$ours/given" "$real/index"; then
 fi
 packs=$(find "$ours/objects/pack" -name '*.pack' | wc -l)
 if [ "$packs" -gt 40 ]; then raw repack -adkq || :; fi
+mark_clean || :
 echo done
 print_kept
 `;
@@ -204,9 +207,10 @@ print_kept
  * how many commits HEAD has that were not sent (= if it has not moved); then \`same\` or \`<tree> <bytes>\`; then those
  * names; then the pack, if it is small.
  */
-export const packChangesScript = `${preamble}
+export const packChangesScript = `${preamble}${cleanFunctions}
 base=$2 inline=$3 sent=$4
 cd -- "$root"
+${skipSearch}
 if [ ! -f "$ours/index" ]; then exit 66; fi
 index=$ours/leave.index
 rm -f -- "$index" "$index.lock" "$ours/leave.pack"
