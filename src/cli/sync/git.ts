@@ -101,6 +101,18 @@ export class Git {
   }
 }
 
+/**
+ * Compressing a large file takes longer than sending it, and so does looking for what it resembles: git copies such files
+ * into packs as they are, and takes them from there without compressing them again.
+ */
+export const largeFiles: Record<string, string> = {
+  GIT_CONFIG_COUNT: "2",
+  GIT_CONFIG_KEY_0: "core.bigFileThreshold",
+  GIT_CONFIG_VALUE_0: "8m",
+  GIT_CONFIG_KEY_1: "pack.compression",
+  GIT_CONFIG_VALUE_1: "0",
+};
+
 export function splitNul(output: Buffer): string[] {
   const all = output.toString("latin1").split("\0");
   if (all.at(-1) === "") all.pop();

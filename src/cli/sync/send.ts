@@ -23,6 +23,9 @@ const inlineBytesMax = 1024 * 1024;
 const releasedBytesMax = 512 * 1024;
 /** Small packs are unpacked, so that not every sync leaves a pack behind. */
 const unpackedObjectsMax = 200;
+const unpackedBytesMax = 8 * 1024 * 1024;
+/** How often the figure of a step moves. */
+const progressEveryMs = 100;
 
 type SendResult = { sentBytes: number; news: SyncNews };
 
@@ -66,9 +69,12 @@ async function sendState(
   // If history ends elsewhere in the sandbox, what it has says nothing about earlier commits: then everything is sent.
   for (const known of reset || haves.length === 0 ? [[]] : [haves, []]) {
     target.progress("Packing what the sandbox lacks");
-    const pack = await packMissing(repository, state.id, known);
+    const report = (packed: number) =>
+      target.progress(`Packing what the sandbox lacks: ${toMegabytes(packed)} MB`);
+    const pack = await packMissing(repository, state.id, known, report);
     try {
-      const keep = pack.objects <= unpackedObjectsMax ? "many" : "one";
+      const isUnpacked = pack.objects <= unpackedObjectsMax && pack.bytes <= unpackedBytesMax;
+      const keep = isUnpacked ? "many" : "one";
       const isSmall = pack.bytes <= inlineBytesMax;
       const packPath = isSmall ? "=" : await uploadPack(target, pack, folder);
       target.progress("Checking out in the sandbox");
@@ -127,10 +133,18 @@ const quiet = ["gc.auto=0", "maintenance.auto=false", "fetch.writeCommitGraph=fa
   (setting) => ["-c", setting],
 );
 
+/** Without a search for files that a large one resembles. */
+const largeAreCopied = ["-c", "core.bigFileThreshold=8m"];
+
 type Pack = { path: string; bytes: number; objects: number; remove(): void };
 
 /** Packs into a file, because a pack may be large. `had` comes from the sandbox: ids unknown here are ignored. */
-async function packMissing(repository: Repository, state: string, had: string[]): Promise<Pack> {
+async function packMissing(
+  repository: Repository,
+  state: string,
+  had: string[],
+  report: (bytes: number) => void,
+): Promise<Pack> {
   const { raw, berthDir } = repository;
   const ids = had.filter((id) => idPattern.test(id));
   const checked = await raw.text(["cat-file", "--batch-check=%(objectname) %(objecttype)"], {
@@ -145,6 +159,7 @@ async function packMissing(repository: Repository, state: string, had: string[])
   try {
     // The state has the files in another folder than a commit does: only a full search finds that they are the same.
     const searchArgs = ["--thin", "--shallow", "--no-sparse"];
+    let reportedAt = 0;
     const packArgs = ["--revs", "--stdout", "-q", "--delta-base-offset", ...searchArgs];
     await runPackObjects(repository, packArgs, {
       input: `${state}\n${exclude.join("")}`,
@@ -154,6 +169,9 @@ async function packMissing(repository: Repository, state: string, had: string[])
         for (let written = 0; written < chunk.byteLength; ) {
           written += writeSync(file, chunk, written);
         }
+        if (performance.now() - reportedAt < progressEveryMs) return;
+        reportedAt = performance.now();
+        report(bytes);
       },
     });
   } catch (error) {
@@ -180,17 +198,22 @@ async function runPackObjects(
   ];
   const { code } = await plain.run(configArgs, { okCodes: [1] });
   if (code !== 0) {
-    await raw.run(["pack-objects", ...packArgs], options);
+    await raw.run([...largeAreCopied, "pack-objects", ...packArgs], options);
     return;
   }
   const env = { ...remoteEnvironment(), GIT_NO_REPLACE_OBJECTS: "1" };
-  await plain.run([...quiet, "pack-objects", ...packArgs], { ...options, env }).catch((error) => {
-    if (!(error instanceof Failure) || error.code !== "git_failed") throw error;
-    throw new Failure(`Objects that this partial clone lacks cannot be fetched: ${error.message}`, {
-      // Scanning again would not help.
-      code: "fetch_failed",
-      cause: error,
-      hint: "The full history is sent. Let `git fetch` reach the remote without a prompt, or clone without `--filter`.",
+  await plain
+    .run([...quiet, ...largeAreCopied, "pack-objects", ...packArgs], { ...options, env })
+    .catch((error) => {
+      if (!(error instanceof Failure) || error.code !== "git_failed") throw error;
+      throw new Failure(
+        `Objects that this partial clone lacks cannot be fetched: ${error.message}`,
+        {
+          // Scanning again would not help.
+          code: "fetch_failed",
+          cause: error,
+          hint: "The full history is sent. Let `git fetch` reach the remote without a prompt, or clone without `--filter`.",
+        },
+      );
     });
-  });
 }

@@ -1,7 +1,7 @@
 /** Reads the tree of the files on disk: what git tracks or would show as untracked. Skips unchanged files. */
 import { renameSync } from "node:fs";
 import { join } from "node:path";
-import { joinNul } from "./git.ts";
+import { joinNul, largeFiles } from "./git.ts";
 import { entryName } from "./index-state.ts";
 import type { Repository } from "./repository.ts";
 import { withIndexCopy } from "./temporary-files.ts";
@@ -32,7 +32,10 @@ export async function readWorktree(repository: Repository): Promise<Worktree> {
     if (scan.removed.length > 0) await removeFromIndex(scan.removed);
     if (scan.changed.length > 0) {
       const input = joinNul(scan.changed);
-      await raw.run(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], { input });
+      await raw.run(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], {
+        input,
+        env: largeFiles,
+      });
     }
     const tree = await raw.text(["write-tree"]);
     if (nestedEntries.length + scan.removed.length + scan.changed.length > 0)
