@@ -4,6 +4,7 @@
  */
 import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import { createRequire } from "node:module";
+import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import type { ConnectOptions } from "../../client/index.ts";
 
@@ -14,6 +15,7 @@ type Client = typeof import("node:http");
 const require = createRequire(import.meta.url);
 /** A server or proxy closes idle connections after a time of its own; a request on one of them would be lost. */
 const idleMs = 4_000;
+const connectTimeoutMs = 10_000;
 
 const agents = new Map<string, RequestOptions["agent"]>();
 
@@ -30,11 +32,23 @@ export const nodeFetch: Fetch = (url, { method, headers, body, signal }) =>
     const abort = () => request.destroy(signal?.reason as Error);
     signal?.addEventListener("abort", abort);
     request.once("close", () => signal?.removeEventListener("abort", abort));
+    request.once("socket", (socket) => limitConnecting(request, socket));
     // Also after the response has begun: then reading its body fails.
     request.on("error", reject);
     request.once("response", (message) => resolve(toResponse(message)));
     sendBody(request, body);
   });
+
+/** The system would try for two minutes. */
+function limitConnecting(request: ClientRequest, socket: Socket): void {
+  if (!socket.connecting) return;
+  const failure = Object.assign(new Error("no connection"), {
+    code: "ETIMEDOUT",
+    syscall: "connect",
+  });
+  const timer = setTimeout(() => request.destroy(failure), connectTimeoutMs);
+  for (const event of ["connect", "close"]) socket.once(event, () => clearTimeout(timer));
+}
 
 function sendBody(request: ClientRequest, body: RequestInit["body"]): void {
   if (body === undefined || body === null) return void request.end();

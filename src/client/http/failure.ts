@@ -62,7 +62,7 @@ function foreignResponse(request: SentRequest, status: number): BerthError {
 /** These codes mean that no connection was made, so nothing was sent. */
 const neverSent = new Set([
   ...["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"],
-  "UND_ERR_CONNECT_TIMEOUT",
+  ...["ETIMEDOUT", "UND_ERR_CONNECT_TIMEOUT"],
 ]);
 
 export function connectionFailure(thrown: unknown, request: SentRequest): BerthError {
