@@ -47,7 +47,7 @@ async function makePackage() {
  * Its commands are in files of their own, which are read when they are used.
  * @param {string} folder
  */
-function bundleCommand(folder) {
+export function bundleCommand(folder) {
   const options = ["--format=esm", "--target=node", "--splitting", "--outdir", folder];
   const names = ["--entry-naming=berth.js", "--chunk-naming=command/[name]-[hash].js"];
   runTool(tools.bun, ["build", ...options, ...names, join(root, "src/cli/entry.ts")]);

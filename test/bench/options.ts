@@ -36,6 +36,8 @@ export const help = `Measures Berth on this machine and compares the figures wit
   port       a server in a sandbox through its port address, against the same server called directly
   files      a file of 200 MB up and down, and a list of 5,000
   sync       a checkout that has not changed, and a whole \`berth exec -- true\` on it
+  command    \`berth exec -- true\`, \`berth exec --id\` and \`berth list\`, against \`node -e 0\`
+  push       a new file of 300 MB: \`berth push\`, against \`git push\` over loopback
   growth     the same work with more running sandboxes, longer lists and queues, more viewers
   cost       what the platform bills for each operation, and for a month of 1,000 sandboxes
 

@@ -2,6 +2,7 @@
 import type { Bench, Figure } from "./figure.ts";
 import { burst, streams } from "./rows/at-once.ts";
 import { checkpoint } from "./rows/checkpoint.ts";
+import { command } from "./rows/command.ts";
 import { cost } from "./rows/cost.ts";
 import { create } from "./rows/create.ts";
 import { density } from "./rows/density.ts";
@@ -17,6 +18,7 @@ import { output } from "./rows/output.ts";
 import { peers } from "./rows/peers.ts";
 import { plan } from "./rows/plan.ts";
 import { port } from "./rows/port.ts";
+import { push } from "./rows/push.ts";
 import { sessions } from "./rows/sessions.ts";
 import { sync } from "./rows/sync.ts";
 import { terminals } from "./rows/terminals.ts";
@@ -40,6 +42,8 @@ export const rows = {
   port,
   files,
   sync,
+  command,
+  push,
   growth,
   cost,
   peers,
@@ -68,5 +72,8 @@ export const bounds: Partial<Record<RowName, string>> = {
   sessions: "the shell, which reads a command and reports its end over separate pipes",
   terminals: "two more thread wake-ups: workerd relays between viewer and agent",
   sync: "git: a dozen processes here and as many in the sandbox, each a fork and an exec",
+  command:
+    "Node itself, which is one of them; git, a dozen processes here and a handful in the sandbox",
+  push: "hashing: each byte is hashed four times, twice on each side",
   cost: "what woke an idle object: see its line in the server's log",
 };

@@ -1,12 +1,12 @@
 /** Measures the sync of an unchanged checkout, and a complete `berth exec -- true` with it. */
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root, tools } from "../../../container/launch/paths.js";
 import { syncUp } from "../../../src/cli/sync/sync.ts";
 import { connect } from "../../../src/client/index.ts";
 import { Berth } from "../berth.ts";
+import { createCheckout, userEnvironment } from "../checkout.ts";
 import { type Bench, type Figure, inMs, median, round, spread, targetOf } from "../figure.ts";
 import { inTurns, timed } from "../measure.ts";
 
@@ -17,10 +17,10 @@ const call = JSON.stringify({ argv: ["true"] });
 export async function sync(bench: Bench): Promise<Figure[]> {
   const berth = await Berth.start(bench);
   const home = bench.folder();
-  const checkout = checkoutIn(home);
+  const checkout = createCheckout(home, files);
   const { key } = berth;
   const { url } = berth.http;
-  const env = { ...gitEnv(home), BERTH_URL: url, BERTH_KEY: key };
+  const env = { ...userEnvironment(home), BERTH_URL: url, BERTH_KEY: key };
   const command = () => berthExec(checkout, env);
   const { sandbox: id, sync: first } = await command();
   if (first.sentBytes === 0) throw new Error("the checkout was not sent");
@@ -72,29 +72,4 @@ async function berthExec(cwd: string, env: NodeJS.ProcessEnv): Promise<ExecRepor
   const [code] = await once(child, "close");
   if (code !== 0) throw new Error(`berth exec ended with ${code}: ${stdout}`);
   return JSON.parse(stdout) as ExecReport;
-}
-
-function checkoutIn(home: string): string {
-  const folder = join(home, "checkout");
-  for (let index = 0; index < files; index += 1) {
-    const below = join(folder, `folder-${index % 20}`);
-    mkdirSync(below, { recursive: true });
-    writeFileSync(join(below, `file-${index}`), `${index}\n`.repeat(100));
-  }
-  const author = ["-c", "user.name=bench", "-c", "user.email=bench@example.com"];
-  for (const args of [
-    ["init", "-q"],
-    ["add", "-A"],
-    [...author, "commit", "-q", "-m", "first"],
-  ]) {
-    execFileSync("git", args, { cwd: folder, env: gitEnv(home), stdio: "ignore" });
-  }
-  return folder;
-}
-
-/** Without the user's own settings. */
-function gitEnv(home: string): NodeJS.ProcessEnv {
-  const { PATH } = process.env;
-  const cache = join(home, "compile-cache");
-  return { PATH, HOME: home, GIT_CONFIG_NOSYSTEM: "1", NODE_COMPILE_CACHE: cache };
 }
