@@ -32,6 +32,8 @@ type FindOptions = {
   make?: boolean;
   /** false: in its current state, without waiting for it and without its set-up commands. */
   ready?: boolean;
+  /** Called with the checkout of a sandbox that was used before, while the server looks for it. */
+  onCheckout?: (checkout: Checkout) => void;
   /** How long to wait for the lease before the set-up commands, in ms. Default: as long as leases allow. */
   waitMs?: number | undefined;
 };
@@ -113,6 +115,7 @@ async function findForCheckout(
   const isKnown = (scope: Required<Scope>) => state.knows(scope, server);
   const scope = await resolveScope(berth, context.output, checkout, expected, isKnown);
   const config = await resolveConfig(checkout, expected, scope);
+  if (isKnown(scope)) options.onCheckout?.(checkout);
   const view = await findOrCreate(berth, checkout, config, scope, options);
   const { id, replaced, createdAt, tenantId } = view;
   state.remember({ id, ...scope, configFile: config.file, createdAt, tenantId, server });

@@ -1,6 +1,7 @@
 /** `berth exec`: its options, and what it prints at the end. See run/run.ts for the order of a run. */
 import { badOption, flag, notFlag, rest, seconds, text, waitOption } from "../args/option.ts";
 import { parseSandboxOptions, sandboxOptions } from "../args/sandbox-options.ts";
+import type { Checkout } from "../checkout/checkout.ts";
 import { command } from "../command.ts";
 import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
@@ -12,6 +13,7 @@ import { runInSandbox } from "../run/run.ts";
 import { runProcess } from "../run/run-process.ts";
 import { runTerminal } from "../run/run-terminal.ts";
 import { environmentOption, toProgram, userOption } from "../run/to-program.ts";
+import { EarlyScan } from "../sync/early-scan.ts";
 
 const secondsMax = 7 * 24 * 60 * 60;
 
@@ -55,7 +57,10 @@ export const execCommand = command({
     interrupts.watchOutputs(context);
     const onExisting = reset ? "replace" : "reuse";
     const which = parseSandboxOptions(options);
-    const found = await findSandbox(context, { ...which, waitMs, onExisting, force });
+    using early = new EarlyScan(context);
+    const onCheckout = ({ folder }: Checkout) => early.start(folder);
+    const existing = { onExisting, force } as const;
+    const found = await findSandbox(context, { ...which, waitMs, ...existing, onCheckout });
     const program = { ...toProgram(context, found, args.command, options), timeoutMs };
     const captured = new CapturedOutput();
     const sink = json ? captured : new StreamedOutput(context);
@@ -63,7 +68,7 @@ export const execCommand = command({
       tty
         ? runTerminal(context, program, found.sandbox, lease)
         : runProcess(context, program, found.sandbox, lease, sink);
-    const outcome = await runInSandbox(context, found, { pulls, waitMs, run });
+    const outcome = await runInSandbox(context, found, { pulls, waitMs, early, run });
     if (json) output.printJson(toRunDocument(found, outcome, captured.document()));
     else printReport(context, found, outcome, timeoutMs);
     const unwritten = interrupts.first?.unwritten;

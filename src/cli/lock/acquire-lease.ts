@@ -10,6 +10,8 @@ import type { LeasedWork } from "./lease-queue.ts";
 /** The lease as a command sees it, held by itself or by `berth lock`. */
 export type CommandLease = AsyncDisposable & {
   token: string;
+  /** It was not free at once. */
+  hasWaited: boolean;
   /** Undefined where `berth lock` holds it for this command. */
   fence?: number;
   /** Aborts with the reason when the lease is lost. */
@@ -48,6 +50,7 @@ export async function acquireLease(
     return toCommandLease({
       token: lease.token,
       fence: lease.fence,
+      hasWaited: waiting.hasBegun,
       lost: lease.signal,
       // The work ends with the lease.
       registerWork: () => {},
@@ -74,6 +77,7 @@ async function joinSharedLease(
       });
   return toCommandLease({
     token,
+    hasWaited: waiting.hasBegun,
     lost: new AbortController().signal,
     registerWork: turn.registerWork,
     release: async () => turn.end(),
@@ -113,6 +117,11 @@ class WaitNotice {
 
   constructor(context: Context) {
     this.#context = context;
+  }
+
+  /** Whether somebody else had the lease. */
+  get hasBegun(): boolean {
+    return this.#timer !== undefined;
   }
 
   queued(position: number, holder: () => Promise<string | undefined>): void {

@@ -6,13 +6,15 @@ import type { FoundSandbox } from "../find-sandbox.ts";
 import type { Interrupted } from "../interrupts.ts";
 import { acquireLease, type CommandLease } from "../lock/acquire-lease.ts";
 import { explainLeaseLoss } from "../lock/explain-lease-loss.ts";
-import { type PullResult, pull, type Synced, syncUp } from "../sync/sync.ts";
+import type { EarlyScan } from "../sync/early-scan.ts";
+import { type PullResult, pull, type ScannedCheckout, type Synced, syncUp } from "../sync/sync.ts";
 import { reportKept, toKeptDocument } from "./report-kept.ts";
 import { type ProcessExit, toExitCode } from "./run-process.ts";
 
 type RunPlan = {
   pulls: boolean;
   waitMs: number | undefined;
+  early: EarlyScan;
   run(lease: CommandLease): Promise<ProcessExit>;
 };
 
@@ -33,12 +35,12 @@ export type PullOutcome =
 export async function runInSandbox(
   context: Context,
   found: FoundSandbox,
-  { pulls, waitMs, run }: RunPlan,
+  { pulls, waitMs, early, run }: RunPlan,
 ): Promise<RunOutcome> {
   const { interrupts } = context;
   const { sandbox, checkout } = found;
   return await withLease(context, sandbox, waitMs, async (lease) => {
-    const sent = await sendCheckout(context, found, lease);
+    const sent = await sendCheckout(context, found, lease, early.take(lease));
     trace(context, "run");
     const startedAt = performance.now();
     const ended = await run(lease);
@@ -81,11 +83,12 @@ export async function withLease<Done>(
   }
 }
 
-/** Sends the checkout as it is now; undefined if the sandbox was given by id: its files are not this checkout's. */
+/** Sends the checkout as it is now, or as it was read a moment ago; undefined if the sandbox was given by id: its files are not this checkout's. */
 export async function sendCheckout(
   context: Context,
   { sandbox, checkout, view }: Pick<FoundSandbox, "sandbox" | "checkout" | "view">,
   lease: CommandLease,
+  scanned?: Promise<ScannedCheckout>,
 ): Promise<Synced | undefined> {
   const { interrupts, progress } = context;
   const signal = AbortSignal.any([interrupts.requested, lease.lost]);
@@ -95,7 +98,7 @@ export async function sendCheckout(
   const show = (text: string) => progress.show(text);
   const { restoredAt } = view;
   try {
-    const options = { lease: lease.token, signal, progress: show, restoredAt };
+    const options = { lease: lease.token, signal, progress: show, restoredAt, scanned };
     const sent = await syncUp(sandbox, checkout.folder, options);
     progress.end();
     reportKept(context, sent);

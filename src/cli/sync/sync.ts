@@ -19,6 +19,8 @@ type SyncOptions = SyncCallOptions & {
   progress?: (text: string) => void;
   /** When the sandbox was last restored to a checkpoint: its files are kept before they are replaced. */
   restoredAt?: string | undefined;
+  /** What `scanCheckout` has read. Default: it is read now. */
+  scanned?: Promise<ScannedCheckout> | undefined;
 };
 
 /** What was in the sandbox right after it was sent: each repository, the outermost first. */
@@ -39,10 +41,10 @@ const depthMax = 8;
 export async function syncUp(
   sandbox: SandboxHandle,
   folder: string,
-  { progress = () => {}, restoredAt, ...options }: SyncOptions = {},
+  { progress = () => {}, restoredAt, scanned, ...options }: SyncOptions = {},
 ): Promise<Synced> {
   progress("Reading the checkout");
-  const found = await scanRepository(folder, options.signal);
+  const found = await (scanned ?? scanCheckout(folder, options.signal));
   return await sendTree({ sandbox, options, progress, restoredAt }, found, workspace);
 }
 
@@ -84,18 +86,19 @@ export function joinPulled(results: { below: string; pulled: PullResult }[]): Pu
   return all;
 }
 
-type ScannedRepository = {
+/** What was read of a checkout, and of the repositories in it. */
+export type ScannedCheckout = {
   repository: Repository;
   state: CheckoutState;
-  nested: { name: string; found: ScannedRepository }[];
+  nested: { name: string; found: ScannedCheckout }[];
 };
 
 /** Reads everything before anything is sent: what cannot be sent is refused without contacting the server. */
-async function scanRepository(
+export async function scanCheckout(
   folder: string,
   signal?: AbortSignal,
   depth = 0,
-): Promise<ScannedRepository> {
+): Promise<ScannedCheckout> {
   if (depth > depthMax) {
     throw new Failure(`${folder} is a repository nested in more than ${depthMax} others.`, {
       code: "sync_failed",
@@ -104,10 +107,10 @@ async function scanRepository(
   }
   const repository = await openRepository(folder, signal);
   const state = await readCheckoutState(repository);
-  const nested: ScannedRepository["nested"] = [];
+  const nested: ScannedCheckout["nested"] = [];
   for (const name of state.nested) {
     const path = displayName(name);
-    const found = await scanRepository(join(repository.top, path), signal, depth + 1);
+    const found = await scanCheckout(join(repository.top, path), signal, depth + 1);
     nested.push({ name: path, found });
   }
   return { repository, state, nested };
@@ -115,7 +118,7 @@ async function scanRepository(
 
 async function sendTree(
   target: SendTarget,
-  { repository, state, nested }: ScannedRepository,
+  { repository, state, nested }: ScannedCheckout,
   folder: string,
   below = "",
 ): Promise<Synced> {
