@@ -54,10 +54,17 @@ export class LocalState {
 
   /** Records the sandbox of a scope, in place of an earlier one of the same tenant. */
   remember(record: KnownSandbox): void {
-    this.#change((before) => {
-      const known = before.find(({ id }) => id === record.id);
+    const merge = (all: KnownSandbox[]) => {
+      const known = all.find(({ id }) => id === record.id);
       const merged = { ...known, ...record, tenantId: record.tenantId ?? known?.tenantId };
-      if (known !== undefined && isDeepStrictEqual(clean(known), clean(merged))) return before;
+      const isNews = known === undefined || !isDeepStrictEqual(clean(known), clean(merged));
+      return { merged, isNews };
+    };
+    // Looked at first without the lock, because most runs change nothing.
+    if (!merge(this.list()).isNews) return;
+    this.#change((before) => {
+      const { merged, isNews } = merge(before);
+      if (!isNews) return before;
       const others = before.filter((other) => other.id !== record.id && !replaces(record, other));
       return [...others, merged].slice(-knownSandboxesMax);
     });
