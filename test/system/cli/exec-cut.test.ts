@@ -40,7 +40,8 @@ test("[LV23] a connection that is cut while changes are fetched is restored, and
   await sandbox.terminals.create({ id: "go", argv: ["sh", "-c", `read go; : > ${blockingPipe}`] });
   const trace = join(user.home, "cut-trace");
   const names = ".git/berth/leave.names";
-  const command = `rm ${names}; mkfifo ${blockingPipe}; echo late > made; exit 3`;
+  // The setting is a change, or the search for changes would end before it lists names.
+  const command = `git config some.setting on; rm ${names}; mkfifo ${blockingPipe}; echo late > made; exit 3`;
   const env = { BERTH_URL: proxy.url, BERTH_TRACE: trace };
   const run = user.start(["exec", "--", "sh", "-c", command], { cwd: repo, env });
   await until("the command has ended", () => readTrace(trace).includes('"pull"'));

@@ -143,7 +143,7 @@ test("[LV10] a command runs in the caller's folder, even an empty or ignored one
 test("[SY12] a command that removes the sandbox's `.git` is reported with a next step", async () => {
   const args = ["exec", "--", "sh", "-c", "echo made > lost; rm -rf .git"];
   const ran = await user.failure(args, { cwd: repo });
-  expect(ran).toMatch(/^warning: .* removed `\.git` in the sandbox.*\nhint: .*berth cp/);
+  expect(ran).toMatch(/^warning: .* has no `\.git\/berth` .*\nhint: .*berth cp/);
   expect((await user.berth(["cp", ":lost", "."], { cwd: repo })).code).toBe(0);
   expect(readFileSync(here("lost"), "utf8")).toBe("made\n");
   const next = await user.berth(["exec", "--", "git", "status", "--short"], { cwd: repo });
@@ -158,7 +158,7 @@ test("[SY20] commits made in the sandbox are reported with how to see them, and 
   expect(ran.stderr).toContain("warning: The sandbox has 2 new commits. Files are fetched, ");
   expect(existsSync(here("committed"))).toBe(true);
   // The command of the hint.
-  const [, line = ""] = /`berth (exec --id [^`]*)` shows them\.\n$/.exec(ran.stderr) ?? [];
+  const [, line = ""] = /`berth (exec --id [^`]*)` shows them;/.exec(ran.stderr) ?? [];
   const log = await user.berth([...line.split(" "), "--format=%s"], { cwd: repo });
   expect(log).toMatchObject({ code: 0, stdout: expect.stringMatching(/^two\none\n/) });
   const head = ["exec", "--json", "--", "git", "rev-parse", "HEAD"];

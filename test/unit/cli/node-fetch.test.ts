@@ -37,8 +37,8 @@ it("[CL42] sends text, bytes and streams, and reads headers, texts and errors", 
   });
   const sandbox = berthAt(server.url).sandbox("a".repeat(24));
   async function* parts() {
-    yield new TextEncoder().encode("he");
-    yield new TextEncoder().encode("llo");
+    yield new TextEncoder().encode("hel");
+    yield new TextEncoder().encode("lo");
   }
   await sandbox.files.write("a", { stream: parts(), bytes: 5 });
   await sandbox.files.write("a", new Uint8Array([104, 105]));
