@@ -73,7 +73,7 @@ export const bounds: Partial<Record<RowName, string>> = {
   terminals: "two more thread wake-ups: workerd relays between viewer and agent",
   sync: "git: a dozen processes here and as many in the sandbox, each a fork and an exec",
   command:
-    "Node itself, which is one of them; git, a dozen processes here and a handful in the sandbox",
+    "Node's own start, and processes one after the other: git eleven times here and four times in the sandbox",
   push: "hashing: each byte is hashed four times, twice on each side",
   cost: "what woke an idle object: see its line in the server's log",
 };

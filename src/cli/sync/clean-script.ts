@@ -10,7 +10,7 @@ is_clean() {
     if [ -e "$real/$name" ]; then return 1; fi
   done
   sha1sum -c "$ours/clean" >/dev/null 2>&1 && raw diff-files --quiet 2>/dev/null &&
-    [ -z "$(GIT_INDEX_FILE=$ours/index plain ls-files --others --exclude-standard | head -c 1)" ]
+    ! GIT_INDEX_FILE=$ours/index plain ls-files --others --exclude-standard | read -r _
 }
 # Records what is_clean compares. Not where a check-out does more than these functions look at.
 mark_clean() {

@@ -20,7 +20,7 @@ import { preamble } from "./script-preamble.ts";
 export const checkOutScript = `${preamble}${keepFunctions}${cleanFunctions}
 state=$2 format=$3 pack=$4 keep=$5 reset=$6 released=$7 caller=$8 restored=$9
 if [ -L "$root" ] || { [ -e "$root" ] && [ ! -d "$root" ]; }; then rm -f -- "$root"; fi
-mkdir -p -- "$root"
+[ -d "$root" ] || mkdir -p -- "$root"
 cd -- "$root"
 ${skipCheckOut}
 if [ "$reset" = reset ] || [ ! -d "$real" ] || [ ! -f "$real/HEAD" ]; then
