@@ -7,12 +7,13 @@ import { type Breakage, breakages } from "./sandbox/breakages.ts";
 import { play, shrink } from "./sandbox/history.ts";
 import { planOf } from "./sandbox/script.ts";
 import type { History } from "./simulation.ts";
-import { fleetMustReach, mustReach, Tally } from "./tally.ts";
+import { fleetMustReach, mustReach, platformMustReach, Tally } from "./tally.ts";
 
 const help = `Plays histories by seed against the sandbox actor and holds them against its invariants.
 
-  npm run sim -- [--fleet] [--seeds N] [--from S] [--break NAME] [--trace]
+  npm run sim -- [--fleet | --platform] [--seeds N] [--from S] [--break NAME] [--trace]
 
+  --platform     containers of a platform that forgets, instead of one machine's engine
   --fleet        a Directory, plans and their sandboxes together, instead of one sandbox
   --seeds N      how many seeds; 1000 unless given
   --from S       the first seed; 1 unless given
@@ -31,6 +32,7 @@ async function main(): Promise<number> {
       break: { type: "string" },
       trace: { type: "boolean", default: false },
       fleet: { type: "boolean", default: false },
+      platform: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
@@ -51,9 +53,12 @@ async function main(): Promise<number> {
   }
   const breakage = parseName(breakages, values.break);
   return explore(seeds, values.trace, {
-    tally: new Tally(mustReach),
-    play: (seed) => play(planOf(seed), breakage),
-    describeFailure: (seed, { violation }) => shortest(seed, violation?.rule ?? "", breakage),
+    tally: new Tally(values.platform ? platformMustReach : mustReach),
+    play: (seed) => play(planOf(seed), breakage, { platform: values.platform }),
+    describeFailure: (seed, { violation, trace }) =>
+      values.platform
+        ? Promise.resolve(trace.slice(-200).join("\n"))
+        : shortest(seed, violation?.rule ?? "", breakage),
   });
 }
 

@@ -5,9 +5,11 @@ import { type Breakage, breakages, foundBy } from "./sandbox/breakages.ts";
 import { play, shrink } from "./sandbox/history.ts";
 import { type Plan, planOf } from "./sandbox/script.ts";
 import { type History, requireSound } from "./simulation.ts";
-import { mustReach, Tally } from "./tally.ts";
+import { mustReach, platformMustReach, Tally } from "./tally.ts";
 
 const groups = 4;
+/** 218: a save by the clock begins at the end of the history. */
+const platformSeeds = [...Array.from({ length: 40 }, (_, index) => index + 1), 218];
 /** A breakage that needs more seeds would not be found by a developer either. */
 const seedsToFind = 2_000;
 
@@ -34,6 +36,16 @@ describe("the sandbox in a simulated world", () => {
       for (const seed of seeds) tally.add(await playSound(seed));
     });
   }
+
+  it("[Z7] keeps every invariant over a platform that forgets", async () => {
+    const overPlatform = new Tally(platformMustReach);
+    for (const seed of platformSeeds) {
+      const history = await play(planOf(seed), undefined, { platform: true });
+      requireSound(history, seed, "--platform ");
+      overPlatform.add(history);
+    }
+    expect(overPlatform.missed).toEqual([]);
+  });
 
   it.each(pinned)("[Z1] keeps every invariant in the history of seed %i: %s", async (seed) => {
     await playSound(seed);

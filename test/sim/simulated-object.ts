@@ -242,6 +242,12 @@ export abstract class SimulatedObject<Actor extends AnyActor> {
     }
   }
 
+  /** The platform evicts an instance without work. */
+  sleep(): void {
+    this.#instance?.host.cut("dead");
+    this.#instance = undefined;
+  }
+
   async #run<T>(host: BaseHost, work: () => T | Promise<T>): Promise<Outcome<T>> {
     let outcome: Outcome<T>;
     try {

@@ -66,6 +66,19 @@ export const mustReach: readonly string[] = [
   ...ofKind("answer: idempotent", ["operation_interrupted", "result_gone", "unavailable"]),
 ];
 
+/** The same for histories on the platform. */
+export const platformMustReach: readonly string[] = [
+  ...ofKind("state", states),
+  ...ofKind("lease", leaseStates),
+  ...ofKind("outcome", [
+    "the object slept",
+    "a host gave notice",
+    "leased work ran",
+    "unleased work ran",
+  ]),
+  ...ofKind("answer: exec", ["ok", "operation_interrupted", "not_running"]),
+];
+
 /** The same for histories of a fleet. */
 export const fleetMustReach: readonly string[] = [
   ...ofKind("fault", fleetFaultNames),

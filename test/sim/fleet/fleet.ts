@@ -38,7 +38,7 @@ export class Fleet extends Simulation {
   sandbox(id: string): World {
     const known = this.sandboxes.get(id);
     if (known !== undefined) return known;
-    const world = new World(0, undefined, this);
+    const world = new World(0, { fleet: this });
     world.sendReport = (report, from) =>
       callObject(this, from, this.directory, "a report", (directory) =>
         directory.applyReport(this.#ordered(report)),

@@ -6,9 +6,10 @@ import type { ErrorCode } from "../../../src/protocol/errors.ts";
 import type {
   AgentFence,
   AgentFenced,
+  AgentHealth,
   AgentMetadata,
 } from "../../../src/protocol/internal/agent.ts";
-import { agentHeaders, agentPaths } from "../../../src/protocol/internal/agent.ts";
+import { agentHeaders, agentPaths, agentProtocol } from "../../../src/protocol/internal/agent.ts";
 import { limits } from "../../../src/protocol/limits.ts";
 import type { World } from "./world.ts";
 
@@ -67,6 +68,9 @@ export class SimAgent {
   #isSilent = false;
   readonly #world: World;
   #held: (() => void)[] = [];
+  #isFrozen = false;
+  #frozen: (() => void)[] = [];
+  #cancelThaw = () => {};
   readonly #onEnd = new Set<() => void>();
 
   constructor(world: World, startId: string, secret: string) {
@@ -114,13 +118,35 @@ export class SimAgent {
     if (path === agentPaths.fence) this.#raise(JSON.parse(body) as AgentFence, reply);
     else if (path === agentPaths.metadata) this.#follow(JSON.parse(body) as AgentMetadata, reply);
     else if (path === agentPaths.exec) this.#exec(headers, body, reply);
-    else if (path === agentPaths.health) reply.send(200, {});
+    else if (path === agentPaths.health) reply.send(200, this.#health);
+    else if (path === agentPaths.services) reply.send(200, {});
+    else if (path === agentPaths.freeze) this.#freeze(JSON.parse(body).forMs, reply);
     else if (path.startsWith(`${agentPaths.execs}/`)) {
       const answer = this.#answers.get(path.slice(agentPaths.execs.length + 1));
       if (answer === undefined) this.#world.count("outcome", "the agent had never seen an id");
       else this.#world.count("outcome", "the agent knew an id");
       (answer ?? ((otherReply) => refuse(otherReply, "not_found", 404)))(reply);
     } else refuse(reply, "not_found", 404);
+  }
+
+  get #health(): AgentHealth {
+    const { incarnation, fence, running } = this;
+    return { incarnation, protocol: agentProtocol, tree: "cgroup", running: running.size, fence };
+  }
+
+  /** Commands stand still until it is thawed, at the latest after this time. */
+  #freeze(forMs: number, reply: AgentReply): void {
+    this.#cancelThaw();
+    const thaw = () => {
+      this.#isFrozen = false;
+      const frozen = this.#frozen;
+      this.#frozen = [];
+      for (const work of frozen) this.#do(work);
+    };
+    this.#isFrozen = forMs > 0;
+    if (forMs > 0) this.#cancelThaw = this.#after(forMs, "the agent thaws by itself", thaw);
+    else thaw();
+    reply.send(200, { stopped: this.running.size });
   }
 
   #follow(result: AgentMetadata, reply: AgentReply): void {
@@ -177,6 +203,7 @@ export class SimAgent {
     const callers = new Set<WaitingCaller>();
     const { incarnation } = this;
     const finish = () => {
+      if (this.#isFrozen) return void this.#frozen.push(finish);
       this.running.delete(execId);
       if (work.writes === true && reason === undefined) this.#world.engine.tree.set("work", execId);
       this.#world.observer.onEnded(command);

@@ -9,8 +9,12 @@ import { World } from "./world.ts";
 
 const playsMax = 400;
 
-export async function play(plan: Plan, breakage?: Breakage): Promise<History> {
-  const world = new World(plan.seed, breakage);
+export async function play(
+  plan: Plan,
+  breakage?: Breakage,
+  { platform = false }: { platform?: boolean } = {},
+): Promise<History> {
+  const world = new World(plan.seed, { breakage, platform });
   const disturb = async () => {
     await injectFaults(world, plan.steps, startFault);
     world.crashAfterCommits(0);

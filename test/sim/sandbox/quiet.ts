@@ -12,6 +12,8 @@ const settleMs = 30 * minute;
 
 export async function checkQuiet(world: World): Promise<void> {
   await world.settle(settleMs);
+  // A save by the clock may just have begun.
+  await world.drive(() => isIdle(world), minute);
   if (world.violation !== undefined) return;
   checkRest(world);
   checkCopy(world);
@@ -21,6 +23,10 @@ export async function checkQuiet(world: World): Promise<void> {
   if (facts === undefined || world.violation !== undefined) return;
   if (isEnding(facts.sandbox.state)) await checkForgotten(world);
   else await checkUse(world);
+}
+
+function isIdle({ object: { host } }: World): boolean {
+  return host === undefined || host.timers + host.backgrounds === 0;
 }
 
 function checkRest(world: World): void {

@@ -7,7 +7,10 @@ import type { Host, SqlValue } from "../../../src/objects/sandbox/host.ts";
 import type { Facts } from "../../../src/objects/sandbox/store.ts";
 import type { Report } from "../../../src/protocol/directory.ts";
 import type { ContainerRuntime } from "../../../src/runtime/runtime.ts";
+import type { PlatformContainer } from "../../fakes/platform/container.ts";
 import { BaseHost, SimulatedObject } from "../simulated-object.ts";
+import { SimEngine } from "./engine.ts";
+import { SimPlatform } from "./platform.ts";
 import { runtimeOver } from "./wire.ts";
 import type { World } from "./world.ts";
 
@@ -15,11 +18,14 @@ import type { World } from "./world.ts";
 const readsClock = /FROM (sandbox|lease|metadata)$|^SELECT at FROM event/;
 
 export class SandboxHost extends BaseHost implements Host {
+  /** On the platform: the container as this instance sees it. */
+  #attached: PlatformContainer<Map<string, string>> | undefined;
   readonly #world: World;
 
   constructor(world: World) {
     super(world, world.database);
     this.#world = world;
+    if (world.engine instanceof SimPlatform) this.#attached = world.engine.machine.attach();
   }
 
   override sql<Row extends Record<string, SqlValue>>(
@@ -47,7 +53,10 @@ export class SandboxHost extends BaseHost implements Host {
   }
 
   openRuntime(): ContainerRuntime {
-    return runtimeOver(this.#world, this);
+    const { engine } = this.#world;
+    if (engine instanceof SimEngine) return runtimeOver(this.#world, this, engine);
+    this.#attached ??= engine.machine.attach();
+    return engine.openRuntime(this, this.#attached);
   }
 }
 
@@ -83,6 +92,21 @@ export class SimSandbox extends SimulatedObject<SandboxActor> {
     const actor = new WatchedActor(host, this.#world);
     this.#world.observer.onLoaded(actor);
     return { host, actor };
+  }
+
+  override crash(how: "forgotten" | "dead"): void {
+    super.crash(how);
+    this.#sleepMachine();
+  }
+
+  override sleep(): void {
+    super.sleep();
+    this.#sleepMachine();
+  }
+
+  #sleepMachine(): void {
+    const { engine } = this.#world;
+    if (engine instanceof SimPlatform && this.host === undefined) engine.machine.sleep();
   }
 
   protected override wake(actor: SandboxActor): void {

@@ -7,13 +7,13 @@ import { agentHeaders, agentProtocol } from "../../../src/protocol/internal/agen
 import { limits } from "../../../src/protocol/limits.ts";
 import type { ContainerRuntime } from "../../../src/runtime/runtime.ts";
 import type { AgentReply, SimAgent } from "./agent.ts";
+import type { SimEngine } from "./engine.ts";
 import type { SandboxHost } from "./sandbox.ts";
 import type { World } from "./world.ts";
 
 const engineAnswerMs = 2_000;
 
-export function runtimeOver(world: World, host: SandboxHost): ContainerRuntime {
-  const { engine } = world;
+export function runtimeOver(world: World, host: SandboxHost, engine: SimEngine): ContainerRuntime {
   const send = <T>(verb: string, limitMs: number, work: () => Promise<T>) =>
     sendVerb(world, host, { name: verb, limitMs, work });
   const { agentReadyTimeoutMs, destroyTimeoutMs, snapshotTimeoutMs, changesTimeoutMs } = limits;
@@ -73,7 +73,12 @@ function sendVerb<T>(
   });
 }
 
-async function exchange(world: World, host: SandboxHost, request: Request): Promise<Response> {
+/** One request to the agent of the container, whichever runs then. */
+export async function exchange(
+  world: World,
+  host: SandboxHost,
+  request: Request,
+): Promise<Response> {
   const body = request.body === null ? "" : await request.text();
   // A request leaves the object after its rows are on disk.
   await world.database.flushed();

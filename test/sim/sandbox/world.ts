@@ -9,11 +9,20 @@ import { Simulation } from "../simulation.ts";
 import type { Breakage } from "./breakages.ts";
 import { SimEngine } from "./engine.ts";
 import { Observer } from "./observer.ts";
+import { SimPlatform } from "./platform.ts";
 import { SimSandbox } from "./sandbox.ts";
+
+type WorldOptions = {
+  breakage?: Breakage | undefined;
+  /** The history of which this one is a part. */
+  fleet?: Simulation;
+  /** Containers are the platform's. */
+  platform?: boolean;
+};
 
 export class World extends Simulation {
   readonly database: Database;
-  readonly engine: SimEngine;
+  readonly engine: SimEngine | SimPlatform;
   readonly object: SimSandbox;
   readonly observer: Observer;
   /** The number of commands that have started. */
@@ -21,10 +30,10 @@ export class World extends Simulation {
   #engineBusyUntil = 0;
   #commitsUntilCrash = 0;
 
-  constructor(seed: number, breakage?: Breakage, fleet?: Simulation) {
+  constructor(seed: number, { breakage, fleet, platform = false }: WorldOptions = {}) {
     super(seed, breakage, fleet);
     this.database = new Database(this);
-    this.engine = new SimEngine(this);
+    this.engine = platform ? new SimPlatform(this) : new SimEngine(this);
     this.observer = new Observer(this);
     this.object = new SimSandbox(this);
   }
@@ -34,6 +43,7 @@ export class World extends Simulation {
 
   override onStep(): void {
     this.observer.onStep();
+    if (this.engine instanceof SimPlatform) this.engine.onStep();
   }
 
   setClock(byMs: number): void {
