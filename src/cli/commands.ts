@@ -21,6 +21,7 @@ const loaders: Record<string, () => Promise<Command>> = {
   resume: async () => (await import("./commands/pause.ts")).resumeCommand,
   reset: async () => (await import("./commands/start.ts")).resetCommand,
   stop: async () => (await import("./commands/stop.ts")).stopCommand,
+  rm: async () => (await import("./commands/rm.ts")).rmCommand,
   plan: async () => (await import("./commands/plan.ts")).planCommand,
   dashboard: async () => (await import("./commands/dashboard.ts")).dashboardCommand,
   mcp: async () => (await import("./commands/mcp.ts")).mcpCommand,

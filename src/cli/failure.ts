@@ -18,7 +18,8 @@ type FailureOptions = {
 export class Failure extends Error {
   readonly hint: string | undefined;
   readonly code: string;
-  readonly exitCode: number;
+  /** Undefined: that of the command. */
+  readonly exitCode: number | undefined;
   readonly facts: Record<string, unknown>;
 
   constructor(message: string, options: FailureOptions = {}) {
@@ -26,7 +27,7 @@ export class Failure extends Error {
     this.name = "Failure";
     this.hint = options.hint;
     this.code = options.code ?? "command_failed";
-    this.exitCode = options.exitCode ?? 1;
+    this.exitCode = options.exitCode;
     this.facts = options.facts ?? {};
   }
 }
@@ -43,7 +44,19 @@ export function reportFailure(thrown: unknown, output: Output, command: string):
   }
   const stack = process.env.BERTH_DEBUG === "1" && thrown instanceof Error ? thrown.stack : "";
   if (stack) output.info(...stack.split("\n"));
-  return exitCode;
+  return exitCode ?? failureExitCode(command, code);
+}
+
+/** Berth's own failures, where the exit code is otherwise that of the command that was run; as of `docker run`. */
+export const ownFailureCode = 125;
+/** As of `timeout`. */
+export const timeoutCode = 124;
+
+const runsCommand = new Set(["berth exec", "berth lock", "berth attach"]);
+
+function failureExitCode(command: string, code: string): number {
+  if (!runsCommand.has(command)) return 1;
+  return code === "lease_wait_timeout" ? timeoutCode : ownFailureCode;
 }
 
 /** Returns the exit code of an interrupt. People get no message: they have caused it. */

@@ -11,11 +11,13 @@ import type { CreateInput, Sandbox } from "../protocol/sandbox.ts";
 import { parseSandboxOptions, type SandboxOptions } from "./args/sandbox-options.ts";
 import { type Checkout, readCheckout } from "./checkout/checkout.ts";
 import { type FoundConfig, readConfig } from "./checkout/config.ts";
+import { isContinuousIntegration, readPerson } from "./checkout/person.ts";
 import type { Context } from "./context.ts";
 import { Failure } from "./failure.ts";
 import { listWithTenant } from "./list-all.ts";
 import type { Output } from "./output/output.ts";
 import { runSetup, setupPending, waitUntilReady } from "./prepare-sandbox.ts";
+import { confirmRemoval } from "./removal.ts";
 import { resolveScope } from "./resolve-scope.ts";
 import { loadWebSocket } from "./server/web-socket.ts";
 import { LocalState } from "./state/local-state.ts";
@@ -28,6 +30,8 @@ type FindOptions = {
   onExisting?: OnExisting | undefined;
   /** With `replace`: also if somebody holds the lease of the old one. */
   force?: boolean;
+  /** With `replace`: also if the old one has work that no checkout has. */
+  yes?: boolean;
   /** false: only an existing sandbox. */
   make?: boolean;
   /** false: in its current state, without waiting for it and without its set-up commands. */
@@ -112,15 +116,23 @@ async function findForCheckout(
   const state = new LocalState(checkout, context.output);
   context.progress.show("Looking for the sandbox");
   const { url: server } = context.server;
-  const isKnown = (scope: Required<Scope>) => state.knows(scope, server);
-  const scope = await resolveScope(berth, context.output, checkout, expected, isKnown);
+  const isKnown = (scope: Scope) => state.knows(scope, server);
+  const owner = resolveOwner(context, checkout, expected);
+  const scope = await resolveScope(berth, context.output, checkout, expected, owner, isKnown);
   const config = await resolveConfig(checkout, expected, scope);
+  const person = owner ?? readPerson(checkout.root, context.env);
+  if (options.onExisting === "replace" && options.yes !== true) {
+    await confirmReplacement(context, berth, scope, { person, force: options.force });
+  }
   if (isKnown(scope)) options.onCheckout?.(checkout);
-  const view = await findOrCreate(berth, checkout, config, scope, options);
+  const view = await findOrCreate(berth, checkout, config, scope, person, options);
   const { id, replaced, createdAt, tenantId } = view;
   state.remember({ id, ...scope, configFile: config.file, createdAt, tenantId, server });
   const sandbox = context.berth.sandbox(id);
   const made = view.found !== true;
+  if (made && config.content.scope === undefined && scope.owner === undefined && !context.json) {
+    context.output.info(sharedWords);
+  }
   const isUsed = !made && options.make !== false;
   const drifted = isUsed && warnOfDrift(view, config, state, context.output);
   return { id, sandbox, view, made, replaced, checkout, config, drifted };
@@ -130,7 +142,7 @@ async function findForCheckout(
 async function resolveConfig(
   { root }: Checkout,
   expected: FoundConfig,
-  scope: Required<Scope>,
+  scope: Scope,
 ): Promise<FoundConfig> {
   if (scope.config === expected.scope) return expected;
   if (existsSync(join(root, scope.config))) return await readConfig(root, root, scope.config);
@@ -143,7 +155,8 @@ async function findOrCreate(
   berth: Berth,
   checkout: Checkout,
   config: FoundConfig,
-  scope: Required<Scope>,
+  scope: Scope,
+  person: string,
   { make = true, onExisting = "reuse", ready = true, force = false }: FindOptions,
 ): Promise<Sandbox> {
   if (!make) {
@@ -156,7 +169,7 @@ async function findOrCreate(
   }
   try {
     const options = { scope, onExisting, waitMs: ready ? createWaitMs : 0 };
-    const call = { ...createInput(checkout, config), ...options };
+    const call = { ...createInput(checkout, config, person), ...options };
     return (await berth.create(call, force ? { force } : {})).info;
   } catch (thrown) {
     const known = asBerthError(thrown);
@@ -176,21 +189,50 @@ async function findOrCreate(
   }
 }
 
-async function findExisting(berth: Berth, scope: Required<Scope>): Promise<Sandbox | undefined> {
+const sharedWords =
+  "In CI everybody on this branch shares the sandbox. `scope` of the configuration decides otherwise.";
+
+/** Undefined where all share the sandbox. */
+function resolveOwner(
+  { env }: Context,
+  { root }: Checkout,
+  { content }: FoundConfig,
+): string | undefined {
+  const isShared =
+    content.scope === undefined ? isContinuousIntegration(env) : content.scope === "shared";
+  return isShared ? undefined : readPerson(root, env);
+}
+
+async function confirmReplacement(
+  context: Context,
+  berth: Berth,
+  scope: Scope,
+  asker: { person: string; force: boolean | undefined },
+): Promise<void> {
+  const existing = await findExisting(berth, scope);
+  if (existing === undefined) return;
+  await confirmRemoval(context, context.berth.sandbox(existing.id), existing, asker);
+}
+
+async function findExisting(berth: Berth, scope: Scope): Promise<Sandbox | undefined> {
   const { repo, branch, config } = scope;
   const { sandboxes, tenantId } = await listWithTenant(berth, { scope: { repo, branch, config } });
-  const row = sandboxes.find(({ current }) => current);
+  const row = sandboxes.find((item) => item.current && item.scope?.owner === scope.owner);
   if (row === undefined) return undefined;
   const { stateAsOf: _asOf, current: _current, ...view } = row;
   return { ...view, tenantId };
 }
 
-function createInput(checkout: Checkout, { content, file, hash }: FoundConfig): CreateInput {
-  const { setup = [], ports: _opened, ...policy } = content;
+function createInput(
+  checkout: Checkout,
+  { content, file, hash }: FoundConfig,
+  user: string,
+): CreateInput {
+  const { setup = [], ports: _opened, scope: _shared, ...policy } = content;
   const { root: cwd, branchKey: branch } = checkout;
   return {
     ...policy,
-    client: clientInfo({ cwd, branch, configFile: file, configHash: hash, host: hostname() }),
+    client: clientInfo({ cwd, branch, configFile: file, configHash: hash, host: hostname(), user }),
     // Written in the same step as the sandbox, so that every command that finds it knows that set-up is pending.
     metadata: setup.length === 0 ? {} : setupPending,
   };

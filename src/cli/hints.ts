@@ -42,11 +42,11 @@ const notFound: [command: string, hint: string][] = [
   ["berth kill", processesHint],
 ];
 
-const canForce = new Set(["berth stop", "berth plan delete", "berth plan remove"]);
+const canForce = new Set(["berth stop", "berth rm", "berth plan delete", "berth plan remove"]);
 
 export function hintFor(code: ErrorCode, command: string): string | undefined {
-  if (code === "unsupported" && command === "berth pause") {
-    return "Use `--discard-files` to pause it without saving its files.";
+  if (code === "unsupported" && (command === "berth pause" || command === "berth stop")) {
+    return "Use `--discard-files` to stop it without saving its files.";
   }
   if (code === "lease_held" && canForce.has(command)) {
     return "Wait for the lease, or use `--force`.";

@@ -23,7 +23,7 @@ export class Interrupted extends Error {
 
   /** The exit code that a shell reports for the signal. */
   get exitCode(): number {
-    return this.unwritten === undefined ? signalExitCode(this.signal) : 1;
+    return this.unwritten === undefined ? signalExitCode(this.signal) : 125;
   }
 }
 

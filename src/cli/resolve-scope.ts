@@ -20,10 +20,11 @@ export async function resolveScope(
   output: Output,
   checkout: Checkout,
   config: FoundConfig,
-  isKnown: (scope: Required<Scope>) => boolean,
-): Promise<Required<Scope>> {
+  owner: string | undefined,
+  isKnown: (scope: Scope) => boolean,
+): Promise<Scope> {
   const { repo, branchKey: branch } = checkout;
-  const scope = { repo, branch, config: config.scope };
+  const scope = { repo, branch, config: config.scope, ...(owner !== undefined && { owner }) };
   if (isKnown(scope)) return scope;
   if (branch.startsWith(detachedPrefix)) return await resolveDetachedScope(berth, checkout, scope);
   // A configuration file that exists or was given leaves no doubt.
@@ -34,11 +35,14 @@ export async function resolveScope(
 async function resolveDetachedScope(
   berth: Berth,
   { root, commit }: Checkout,
-  scope: Required<Scope>,
-): Promise<Required<Scope>> {
+  scope: Scope,
+): Promise<Scope> {
   const all = await listAll(berth, { scope: { repo: scope.repo } });
   const candidates = all
-    .filter(({ current, scope: other }) => current && other?.config === scope.config)
+    .filter(
+      ({ current, scope: other }) =>
+        current && other?.config === scope.config && other.owner === scope.owner,
+    )
     .flatMap(({ scope: other }) => {
       const sha = /^detached@([0-9a-f]{40,64})$/.exec(other?.branch ?? "")?.[1];
       return sha === undefined ? [] : [sha];
@@ -53,13 +57,11 @@ async function resolveDetachedScope(
   return nearest === undefined ? scope : { ...scope, branch: `${detachedPrefix}${nearest.sha}` };
 }
 
-async function resolveOnlyConfig(
-  berth: Berth,
-  output: Output,
-  scope: Required<Scope>,
-): Promise<Required<Scope>> {
+async function resolveOnlyConfig(berth: Berth, output: Output, scope: Scope): Promise<Scope> {
   const query = { scope: { repo: scope.repo, branch: scope.branch } };
-  const current = (await listAll(berth, query)).filter((item) => item.current);
+  const current = (await listAll(berth, query)).filter(
+    (item) => item.current && item.scope?.owner === scope.owner,
+  );
   const configs = current.map((item) => item.scope?.config ?? "");
   if (configs.length === 0 || configs.includes(scope.config)) return scope;
   const [only = "", ...more] = configs;

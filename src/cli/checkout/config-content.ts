@@ -23,6 +23,8 @@ const configSchema = z.strictObject({
   maxLifetimeMs,
   /** Commands run once, in order, on the checkout's files, before the sandbox is used. */
   setup: z.array(z.string().min(1)).max(setupCommandsMax).optional(),
+  /** Whether everybody has a sandbox of their own (the default for people) or all share one (the default in CI). */
+  scope: z.enum(["personal", "shared"]).optional(),
   /** The ports that `berth open` opens. */
   ports: z.array(portNumberSchema).max(portsMax).optional(),
 });

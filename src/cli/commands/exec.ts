@@ -27,6 +27,7 @@ export const execCommand = command({
     pull: notFlag("--no-pull", "Do not fetch what the command changes; the next sync keeps it"),
     reset: flag("--reset", "Replace the sandbox by a new one first"),
     force: flag("--force", "With --reset: even if somebody holds its lease"),
+    yes: flag("-y, --yes", "With --reset: do not ask, even if the old one has unsynced work"),
     ...sandboxOptions,
     tty: flag("-t, --tty", "Run it in a terminal; otherwise it cannot read what is typed"),
     cwd: text("--cwd <folder>", "Working directory; relative to the top of the checkout"),
@@ -50,7 +51,7 @@ export const execCommand = command({
   ownSignals: true,
   async run(context, { args, options }) {
     const { json, output, interrupts } = context;
-    const { tty, reset, force, pull: pulls, timeoutMs, waitMs } = options;
+    const { tty, reset, force, yes, pull: pulls, timeoutMs, waitMs } = options;
     if (tty) requireTerminal(context, timeoutMs);
     if (reset && options.id !== undefined) throw resetWithId();
     if (force && !reset) throw badOption("--force", "can only be used with `--reset`");
@@ -59,7 +60,7 @@ export const execCommand = command({
     const which = parseSandboxOptions(options);
     using early = new EarlyScan(context);
     const onCheckout = ({ folder }: Checkout) => early.start(folder);
-    const existing = { onExisting, force } as const;
+    const existing = { onExisting, force, yes } as const;
     const found = await findSandbox(context, { ...which, waitMs, ...existing, onCheckout });
     const program = { ...toProgram(context, found, args.command, options), timeoutMs };
     const captured = new CapturedOutput();

@@ -17,6 +17,7 @@ export const startCommand = command({
       "error",
     ]),
     force: flag("--force", "With --on-existing replace: even if somebody holds its lease"),
+    yes: flag("-y, --yes", "With replace: do not ask"),
     config: sandboxOptions.config,
   },
   examples: [
@@ -24,10 +25,10 @@ export const startCommand = command({
     ["Ready for the first command", "berth start --wait"],
     ["With another configuration", "berth start --config ci/sandbox.json --wait"],
   ],
-  async run(context, { options: { wait, onExisting, force, config } }) {
+  async run(context, { options: { wait, onExisting, force, yes, config } }) {
     if (force && onExisting !== "replace")
       throw badOption("--force", "can only be used with `--on-existing replace`");
-    const found = await findSandbox(context, { ready: wait, onExisting, force, config });
+    const found = await findSandbox(context, { ready: wait, onExisting, force, yes, config });
     const { id, view, made, replaced, drifted } = found;
     const document = { sandbox: view, made, replaced: replaced ?? null, configChanged: drifted };
     const origin = replaced !== undefined ? `replaced ${replaced}` : made ? "created" : "found";
@@ -39,15 +40,16 @@ export const resetCommand = command({
   name: "reset",
   summary: "Replace the sandbox by a new one",
   about:
-    "The new one has the current configuration. Files of the old one that are not in this checkout are lost.",
+    "The new one has the current configuration. Where the old one has work that no checkout has, it asks first.",
   options: {
     wait: flag("--wait", "Wait until it is ready and its set-up commands have run"),
     force: flag("--force", "Even if somebody holds the old one's lease"),
+    yes: flag("-y, --yes", "Do not ask, even if the old one has work that no checkout has"),
     config: sandboxOptions.config,
   },
   examples: [["After a change of .berth/sandbox.json", "berth reset --wait"]],
-  async run(context, { options: { wait, force, config } }) {
-    const replacement = { ready: wait, onExisting: "replace", force, config } as const;
+  async run(context, { options: { wait, force, yes, config } }) {
+    const replacement = { ready: wait, onExisting: "replace", force, yes, config } as const;
     const { id, view, replaced } = await findSandbox(context, replacement);
     const document = { old: replaced ?? null, new: id, sandbox: view };
     const origin = replaced === undefined ? "there was none before" : `replaced ${replaced}`;

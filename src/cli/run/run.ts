@@ -2,6 +2,7 @@
 import { appendFileSync } from "node:fs";
 import type { Sandbox as SandboxHandle } from "../../client/index.ts";
 import type { Context } from "../context.ts";
+import { ownFailureCode } from "../failure.ts";
 import type { FoundSandbox } from "../find-sandbox.ts";
 import type { Interrupted } from "../interrupts.ts";
 import { acquireLease, type CommandLease } from "../lock/acquire-lease.ts";
@@ -129,7 +130,7 @@ function runExitCode(
 ): number {
   if (first !== undefined) return first.exitCode;
   const code = toExitCode(ended);
-  return code === 0 && pull !== null && pull.status !== "done" ? 1 : code;
+  return code === 0 && pull !== null && pull.status !== "done" ? ownFailureCode : code;
 }
 
 type Step = "waiting" | "granted" | "sync" | "run" | "ran" | "pull" | "release";

@@ -13,6 +13,7 @@ export type KnownSandbox = {
   repo: string;
   branch: string;
   config: string;
+  owner?: string | undefined;
   configFile?: string | undefined;
   /** The hash of the configuration for which drift was reported. */
   toldConfig?: string | undefined;
@@ -24,11 +25,11 @@ export type KnownSandbox = {
 };
 
 const requiredFields = ["id", "repo", "branch", "config", "createdAt"];
-const optionalFields = ["configFile", "toldConfig", "tenantId", "server"];
+const optionalFields = ["owner", "configFile", "toldConfig", "tenantId", "server"];
 
 /** Whose the sandboxes of a response are, and the address it came from. */
 export type Origin = Pick<KnownSandbox, "tenantId" | "server">;
-export type ScopeKey = Pick<KnownSandbox, "repo" | "branch" | "config">;
+export type ScopeKey = Pick<KnownSandbox, "repo" | "branch" | "config" | "owner">;
 
 /** The oldest are dropped: branches come and go. */
 const knownSandboxesMax = 500;
@@ -204,6 +205,9 @@ function clean(record: KnownSandbox): unknown {
 
 export function hasScope(record: ScopeKey, scope: ScopeKey): boolean {
   return (
-    record.repo === scope.repo && record.branch === scope.branch && record.config === scope.config
+    record.repo === scope.repo &&
+    record.branch === scope.branch &&
+    record.config === scope.config &&
+    record.owner === scope.owner
   );
 }

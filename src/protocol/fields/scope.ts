@@ -15,6 +15,10 @@ export const scopeSchema = z
       .refine((path) => !path.startsWith("/"), "must be relative to the repository")
       .default("")
       .describe("Path of the configuration, relative to the repository."),
+    owner: textSchema
+      .min(1)
+      .optional()
+      .describe("Whose sandbox it is, where everybody has their own; none: it is shared."),
   })
   .meta({ id: "Scope" });
 
@@ -26,6 +30,7 @@ export const clientSchema = z
     configFile: textSchema.optional(),
     configHash: textSchema.optional(),
     host: textSchema.optional(),
+    user: textSchema.optional(),
   })
   .meta({ id: "Client" });
 
@@ -36,6 +41,6 @@ export type Client = z.infer<typeof clientSchema>;
 export type OnExisting = z.infer<typeof onExistingSchema>;
 
 /** The key of a scope in the Directory. */
-export function scopeKey({ repo, branch, config }: Scope): string {
-  return JSON.stringify([repo, branch, config]);
+export function scopeKey({ repo, branch, config, owner }: Scope): string {
+  return JSON.stringify([repo, branch, config, ...(owner === undefined ? [] : [owner])]);
 }

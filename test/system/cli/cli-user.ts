@@ -47,6 +47,8 @@ export class CliUser implements Disposable {
       NODE_COMPILE_CACHE: join(tmpdir(), "berth-compile-cache"),
       ...(server === undefined ? {} : { BERTH_URL: server.url, BERTH_KEY: server.key }),
     });
+    // In CI all share a sandbox.
+    delete this.#env.CI;
     delete this.#env.NO_COLOR;
     delete this.#env.FORCE_COLOR;
     this.git(this.home, "config", "--global", "user.email", "user@example.com");
@@ -113,7 +115,8 @@ export class CliUser implements Disposable {
   /** The message of a command that must fail without a result. */
   async failure(args: string[], options: RunOptions = {}): Promise<string> {
     const { code, stdout, stderr } = await this.berth(args, options);
-    expect({ code, stdout }, args.join(" ")).toEqual({ code: 1, stdout: "" });
+    const expected = isRunner(args) ? 125 : 1;
+    expect({ code, stdout }, args.join(" ")).toEqual({ code: expected, stdout: "" });
     return stderr;
   }
 
@@ -141,6 +144,12 @@ export class CliUser implements Disposable {
     for (const child of this.#running) child.kill("SIGKILL");
     rmSync(this.home, { recursive: true, force: true });
   }
+}
+
+/** These end with the code of what they run, so failures of their own have another one. */
+function isRunner([name = "", below = ""]: string[]): boolean {
+  if (name === "lock") return below !== "status" && below !== "break";
+  return name === "exec" || name === "attach";
 }
 
 /** A user of the shared server for all tests of a file, cleaned up after the last one. */

@@ -127,7 +127,7 @@ test.each([
   if (kind === "unmerged") user.write(repo, "large.bin", "not a pointer");
   const trace = join(user.home, `trace-${kind}`);
   const ran = await user.berth(args, { cwd: repo, env: { BERTH_TRACE: trace } });
-  expect(ran.code).toBe(1);
+  expect(ran.code).toBe(125);
   expect(ran.stderr).toContain("error:");
   const steps = readTrace(trace).map(({ step }) => step);
   expect(steps.slice(0, 3)).toEqual(["waiting", "granted", "sync"]);

@@ -85,7 +85,7 @@ describe("the result of a command", () => {
     const bytes = await sh("printf '\\377\\000'", "--json");
     expect(JSON.parse(bytes.stdout)).toMatchObject({ encoding: "base64", stdout: "/wA=" });
     const refused = await exec(["--json", "--cwd", "nowhere", "--", "true"]);
-    expect(refused.code).toBe(1);
+    expect(refused.code).toBe(125);
     expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: "bad_cwd" } });
     await expectNothingLeft(sandbox);
   });
@@ -168,7 +168,7 @@ describe("interrupting a run", () => {
   test("[LV12] --wait ends the wait with an error that names the holder", async () => {
     await using _held = await sandbox.lease.hold({ holder: "somebody" });
     const ran = await exec(["--wait", "1", "--json", "--", "true"]);
-    expect(ran.code).toBe(1);
+    expect(ran.code).toBe(125);
     const error = { code: "lease_wait_timeout", holder: "somebody" };
     expect(JSON.parse(ran.stdout)).toMatchObject({ error });
   });
@@ -218,7 +218,7 @@ describe("network failures", () => {
     // The client learns from the log first that its command was ended by a signal.
     proxy.refuse(false);
     const ended = await run.ended;
-    expect(ended.code).toBe(1);
+    expect(ended.code).toBe(125);
     expect(ended.stderr).toContain("error: The lease has ended");
     await expectNothingLeft(sandbox);
   });

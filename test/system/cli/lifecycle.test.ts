@@ -7,7 +7,7 @@ type Listed = { sandboxes: { id: string; state: string; here: boolean }[] };
 
 const { server, user, listSandboxes } = await useCliUser();
 
-it("[CL6] start creates the sandbox of a checkout and finds it again; stop destroys it and can be repeated", async () => {
+it("[CL6] start creates the sandbox of a checkout and finds it again; rm destroys it and can be repeated", async () => {
   const cwd = user.repo("life", "https://example.com/team/life.git");
   const pattern = new RegExp(`^Sandbox (${idPattern}) is running \\(created\\)\\.\n$`);
   const [, id] = pattern.exec(await user.output(["start", "--wait"], { cwd })) ?? [];
@@ -23,14 +23,14 @@ it("[CL6] start creates the sandbox of a checkout and finds it again; stop destr
     `error: main already has a sandbox: ${id}.\n` +
       "hint: Use that one, or replace it with `--on-existing replace`.\n",
   );
-  expect(await user.output(["stop"], { cwd })).toBe(`Sandbox ${id} is stopped.\n`);
+  expect(await user.output(["rm"], { cwd })).toBe(`Sandbox ${id} is removed.\n`);
   expect(await listSandboxes()).toEqual([]);
-  expect((await user.berth(["stop"], { cwd })).stdout).toBe("There is no sandbox to stop.\n");
+  expect((await user.berth(["rm"], { cwd })).stdout).toBe("There is no sandbox to remove.\n");
   for (const args of [[String(id)], ["--id", String(id)], ["--id", String(id), String(id)]]) {
-    const output = await user.output(["stop", ...args], { cwd });
-    expect(output).toBe(`Sandbox ${id} was already stopped.\n`);
+    const output = await user.output(["rm", ...args], { cwd });
+    expect(output).toBe(`Sandbox ${id} was already removed.\n`);
   }
-  const all = await user.failure(["stop", "--all", "--id", String(id)], { cwd });
+  const all = await user.failure(["rm", "--all", "--id", String(id)], { cwd });
   expect(all).toContain("error: Ids cannot be combined with `--all` or `--config`.\n");
 });
 
@@ -44,7 +44,7 @@ it("[CL6] reset replaces the sandbox in one step and names both", async () => {
   expect(second).toMatchObject({ old: id, new: expect.stringMatching(`^${idPattern}$`) });
   const { sandboxes } = await user.json<Listed>(["list"], { cwd });
   expect(sandboxes.filter(({ here }) => here).map((result) => result.id)).toEqual([second.new]);
-  await user.json(["stop"], { cwd });
+  await user.json(["rm", "--yes"], { cwd });
 });
 
 it("[CL6] exec --reset starts with a new sandbox; with --id it is refused", async () => {
@@ -53,17 +53,22 @@ it("[CL6] exec --reset starts with a new sandbox; with --id it is refused", asyn
   await server.exec(old.id, "touch /workspace/left");
   const both = ["exec", "--id", old.id, "--reset", "--json", "--", "true"];
   const refused = await user.berth(both, { cwd });
-  expect(refused.code).toBe(1);
+  expect(refused.code).toBe(125);
   expect(JSON.parse(refused.stdout)).toMatchObject({
     error: { code: "bad_usage", hint: expect.stringContaining("--id") },
   });
   expect(await listSandboxes()).toMatchObject([{ id: old.id }]);
-  const args = ["exec", "--reset", "--json", "--", "sh", "-c", "ls; cat README.md"];
+  const unsynced = await user.failure(["exec", "--reset", "--", "true"], { cwd });
+  expect(unsynced).toBe(
+    `error: Sandbox ${old.id} has 1 file that no checkout has.\n` +
+      "hint: `berth pull` fetches its files. `--yes` removes it anyway.\n",
+  );
+  const args = ["exec", "--reset", "--yes", "--json", "--", "sh", "-c", "ls; cat README.md"];
   const ran = JSON.parse((await user.berth(args, { cwd })).stdout);
   expect(ran).toMatchObject({ exitCode: 0, stdout: "README.md\nhello\n" });
   expect(await listSandboxes()).toMatchObject([{ id: ran.sandbox }]);
   expect(ran.sandbox).not.toBe(old.id);
-  await user.json(["stop"], { cwd });
+  await user.json(["rm", "--yes"], { cwd });
 });
 
 it("[CL6] pause keeps the files and resume wakes the sandbox; the list shows both", async () => {
@@ -76,7 +81,7 @@ it("[CL6] pause keeps the files and resume wakes the sandbox; the list shows bot
   expect(await user.output(["resume"], { cwd })).toBe(`Sandbox ${sandbox.id} is running.\n`);
   expect(await state()).toBe("running");
   expect((await server.exec(sandbox.id, "cat file")).body.stdout).toBe("kept\n");
-  await user.json(["stop"], { cwd });
+  await user.json(["rm", "--yes"], { cwd });
 });
 
 it("[CL7] twelve concurrent starts of one checkout create one sandbox", async () => {
@@ -89,20 +94,20 @@ it("[CL7] twelve concurrent starts of one checkout create one sandbox", async ()
   expect(all.filter(({ made }) => made)).toHaveLength(1);
   expect(await listSandboxes()).toHaveLength(before + 1);
   expect(user.git(cwd, "status", "--porcelain")).toBe("");
-  await user.json(["stop"], { cwd });
+  await user.json(["rm", "--yes"], { cwd });
 });
 
-it("[CL8] a held sandbox is only stopped with --force", async () => {
+it("[CL8] a held sandbox is only removed with --force", async () => {
   const cwd = user.repo("held", "https://example.com/team/held.git");
   const sandbox = await user.startSandbox(cwd);
   const call = { holder: "somebody", ttlMs: 300_000 };
   const held = await server.call("POST", `/v1/sandboxes/${sandbox.id}/lease`, call);
   expect(held.status).toBe(201);
   const pattern = `^error: ${sandbox.id}: .*somebody.*\nhint: Wait for the lease, or use .--force.\\.\n$`;
-  expect(await user.failure(["stop"], { cwd })).toMatch(new RegExp(pattern));
+  expect(await user.failure(["rm"], { cwd })).toMatch(new RegExp(pattern));
   const { sandboxes } = await user.json<Listed>(["list"], { cwd });
   expect(sandboxes).toMatchObject([{ id: sandbox.id, state: "running" }]);
-  expect(await user.berth(["stop", "--force"], { cwd })).toMatchObject({ code: 0 });
+  expect(await user.berth(["rm", "--force", "--yes"], { cwd })).toMatchObject({ code: 0 });
 });
 
 it("[CL8] a held sandbox is only replaced with --force", async () => {
@@ -121,7 +126,7 @@ it("[CL8] a held sandbox is only replaced with --force", async () => {
     const refused = await user.failure([...args, ...command], { cwd });
     expect(refused).toMatch(/^error: .*\nhint: .* or use `--force`\.\n$/);
     expect(await current()).toBe(id);
-    const forced = await user.berth([...args, "--force", ...command], { cwd });
+    const forced = await user.berth([...args, "--force", "--yes", ...command], { cwd });
     expect(forced).toMatchObject({ code: 0, stderr: "" });
     const old = id;
     id = (await current()) ?? "";
@@ -130,10 +135,10 @@ it("[CL8] a held sandbox is only replaced with --force", async () => {
   const alone = /^error: `--force` can only be used with `--(on-existing replace|reset)`\.\n/;
   expect(await user.failure(["start", "--force"], { cwd })).toMatch(alone);
   expect(await user.failure(["exec", "--force", "--", "true"], { cwd })).toMatch(alone);
-  await user.json(["stop"], { cwd });
+  await user.json(["rm", "--yes"], { cwd });
 });
 
-it("[CL8] stop --all continues after a failure, reports each sandbox, and touches no other repository", async () => {
+it("[CL8] rm --all continues after a failure, reports each sandbox, and touches no other repository", async () => {
   const other = user.repo("other", "https://example.com/team/other.git");
   const cwd = user.repo("many", "https://example.com/team/many.git");
   const kept = await user.startSandbox(other);
@@ -146,21 +151,21 @@ it("[CL8] stop --all continues after a failure, reports each sandbox, and touche
   const [, second] = ids;
   await server.call("POST", `/v1/sandboxes/${second}/lease`, { ttlMs: 300_000, waitMs: 20_000 });
   type Document = { sandboxes: Record<string, unknown>[] };
-  const { sandboxes } = await user.json<Document>(["stop", "--all"], { cwd, code: 1 });
+  const { sandboxes } = await user.json<Document>(["rm", "--all"], { cwd, code: 1 });
   expect(sandboxes).toHaveLength(3);
   for (const result of sandboxes) {
     if (result.id === second) expect(result).toMatchObject({ error: { code: "lease_held" } });
-    else expect(result).toMatchObject({ wasRunning: true, state: "destroyed" });
+    else expect(result).toMatchObject({ wasThere: true, state: "destroyed" });
   }
-  await user.json(["stop", "--all", "--force"], { cwd });
+  await user.json(["rm", "--all", "--force", "--yes"], { cwd });
   expect((await listSandboxes()).map(({ id }) => id)).toEqual([kept.id]);
-  await user.json(["stop"], { cwd: other });
+  await user.json(["rm", "--yes"], { cwd: other });
 });
 
 it("[CL8] an invalid or unknown id is refused", async () => {
-  const wrong = await user.failure(["stop", "nosuch"]);
-  expect(wrong).toContain("error: `stop`: 'nosuch' is not the id of a sandbox.\n");
-  const foreign = await user.failure(["stop", "k3v9q2m7x1c5b8n4tq0w8e2r"]);
+  const wrong = await user.failure(["rm", "nosuch"]);
+  expect(wrong).toContain("error: `rm`: 'nosuch' is not the id of a sandbox.\n");
+  const foreign = await user.failure(["rm", "k3v9q2m7x1c5b8n4tq0w8e2r"]);
   expect(foreign).toContain("error: k3v9q2m7x1c5b8n4tq0w8e2r: ");
   const both = await user.berth(["pause", "--id", "k3v9q2m7x1c5b8n4tq0w8e2r", "--config", "a"]);
   expect(both.stderr).toContain("error: `--id` and `--config` cannot be combined.\n");

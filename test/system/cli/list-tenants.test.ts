@@ -98,7 +98,7 @@ it("[CL15] two tenants have a sandbox each for one branch of one checkout", asyn
   expect(await list(cwd)).toEqual([first.id]);
   expect(recorded(cwd).map((record) => record.id)).toEqual([first.id, id]);
   // The end of one of them is no end of the other.
-  await user.json(["stop"], { cwd, env: asNeighbour });
+  await user.json(["rm", "--yes"], { cwd, env: asNeighbour });
   expect(recorded(cwd).map((record) => record.id)).toEqual([first.id]);
 });
 

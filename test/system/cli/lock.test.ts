@@ -50,7 +50,7 @@ test("[LV18] break takes the lease from its holder and ends the holder's local c
   const broken = await user.berth(["lock", "break", "--reason", "a test"], { cwd: repo });
   expect(broken.stdout).toMatch(/^The lease was taken from /);
   const ended = await held.ended;
-  expect(ended.code).toBe(1);
+  expect(ended.code).toBe(125);
   expect(ended.stderr).toContain(
     `error: The lease has ended: broken by ${server.tenant}: a test.\nhint: `,
   );

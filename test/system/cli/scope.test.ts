@@ -67,7 +67,7 @@ it("[CL11] a detached HEAD uses the sandbox of its nearest ancestor and of no ot
   const second = user.commit(cwd, "second");
   expect((await start(cwd)).id).toBe(first.id);
   // The nearest ancestor with a sandbox wins.
-  await user.json(["stop"], { cwd });
+  await user.json(["rm", "--yes"], { cwd });
   const near = await start(cwd);
   expect(near.scope?.branch).toBe(`detached@${second}`);
   user.git(cwd, "checkout", "-q", "--detach", root);
@@ -124,4 +124,56 @@ it("[CL12] fails outside of a checkout and in a bare repository", async () => {
     expect(ran).toContain(`${realpathSync(cwd)} is not inside a git checkout.\nhint: `);
   }
   expect(await listSandboxes()).toEqual([]);
+});
+
+it("[CL33] people have a sandbox each; a shared one is by choice, or in CI", async () => {
+  using bob = new CliUser(server);
+  bob.git(bob.home, "config", "--global", "user.email", "Bob@example.com");
+  const remote = "https://example.com/team/people.git";
+  const [here, there] = [user.repo("people", remote), bob.repo("people", remote)];
+  const mine = await start(here);
+  const his = await start(there, [], bob);
+  expect([mine.scope?.owner, his.scope?.owner]).toEqual(["user@example.com", "bob@example.com"]);
+  expect(his.id).not.toBe(mine.id);
+  const inCi = await bob.berth(["start", "--json"], { cwd: there, env: { CI: "1" } });
+  const shared = JSON.parse(inCi.stdout).sandbox;
+  expect(shared.scope.owner).toBeUndefined();
+  user.write(here, ".berth/sandbox.json", '{ "scope": "shared" }');
+  expect((await start(here)).id).toBe(shared.id);
+  bob.write(there, ".berth/sandbox.json", '{ "scope": "shared" }');
+  bob.git(there, "switch", "-q", "-c", "ci");
+  const said = await bob.berth(["start"], { cwd: there, env: { CI: "1" } });
+  expect(said.stderr).toBe("");
+  bob.write(there, ".berth/sandbox.json", "{}");
+  bob.git(there, "switch", "-q", "-c", "ci2");
+  const saying = await bob.berth(["start"], { cwd: there, env: { CI: "1" } });
+  expect(saying.stderr).toMatch(/^In CI everybody on this branch shares the sandbox\. /);
+});
+
+it("[CL8] rm refuses a sandbox with unsynced work, or of somebody else, without --yes; stop keeps its files", async () => {
+  using bob = new CliUser(server);
+  bob.git(bob.home, "config", "--global", "user.email", "bob@example.com");
+  const remote = "https://example.com/team/kept-work.git";
+  const [cwd, there] = [user.repo("kept-work", remote), bob.repo("kept-work", remote)];
+  const { id } = await start(cwd);
+  expect(await user.berth(["exec", "--", "true"], { cwd })).toMatchObject({ code: 0 });
+  await server.exec(
+    id,
+    "echo x > new; git -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m x",
+  );
+  const question = `error: Sandbox ${id} has 1 file and 1 commit that no checkout has.\n`;
+  expect(await user.failure(["rm"], { cwd })).toBe(
+    `${question}hint: \`berth pull\` fetches its files. \`--yes\` removes it anyway.\n`,
+  );
+  expect(await user.failure(["reset"], { cwd })).toContain(question);
+  expect(await user.output(["stop"], { cwd })).toBe(`Sandbox ${id} is paused; its files stay.\n`);
+  expect((await user.berth(["pull"], { cwd })).stderr).toContain("Changed here: new\n");
+  expect(await bob.failure(["rm", id], { cwd: there })).toContain(
+    `error: Sandbox ${id} was made by user@example.com`,
+  );
+  // Of all that are in the repository, only one's own are meant.
+  expect((await bob.berth(["rm", "--all", "--yes"], { cwd: there })).stdout).toBe(
+    "There is no sandbox to remove.\n",
+  );
+  expect(await user.output(["rm", "--yes"], { cwd })).toBe(`Sandbox ${id} is removed.\n`);
 });
