@@ -13,6 +13,8 @@ type Declaration<P, O> = {
   name: string;
   /** Shown in `berth --help`, and as the first sentence of the command's own help. Without a period. */
   summary: string;
+  /** `berth --help` has a line for each daily command; it lists the others by name, in these groups. */
+  group?: "Sandbox" | "Server";
   /** The rest of the description, in whole sentences. */
   about?: string;
   args?: P;

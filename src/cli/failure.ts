@@ -80,7 +80,9 @@ function toFailure(thrown: unknown, command: string): Failure {
   const known = asBerthError(thrown);
   if (known !== undefined) {
     const { code, facts } = known;
-    return new Failure(known.message, { code, facts, hint: hintFor(code, command) ?? known.hint });
+    const isWaitOver = code === "lease_wait_timeout" && typeof facts.holder === "string";
+    const message = isWaitOver ? `${facts.holder} still uses the sandbox.` : known.message;
+    return new Failure(message, { code, facts, hint: hintFor(code, command) ?? known.hint });
   }
   const { code, syscall, path }: Partial<NodeJS.ErrnoException> =
     thrown instanceof Error ? thrown : {};

@@ -193,7 +193,7 @@ const sharedWords =
   "In CI everybody on this branch shares the sandbox. `scope` of the configuration decides otherwise.";
 
 /** Undefined where all share the sandbox. */
-function resolveOwner(
+export function resolveOwner(
   { env }: Context,
   { root }: Checkout,
   { content }: FoundConfig,

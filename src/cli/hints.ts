@@ -7,10 +7,14 @@ const byCode: Partial<Record<ErrorCode, string>> = {
     "Is the server running? `npm start` starts one here; BERTH_URL or `berth login` names another.",
   disk_full:
     "The server's disk is full. Free room: remove sandboxes or checkpoints, or files with `berth exec --id <sandbox> -- rm …`.",
+  forbidden:
+    "Use a key or a token with this right: `berth token --right …` and `berth keys add` make them.",
   operation_interrupted: "It may have taken effect. Check before you repeat it.",
   lease_held: "Run `berth lock status` to see the holder. Try again when the lease is free.",
   lease_pending: "Run `berth lock status` to see the holder. Try again when the lease is free.",
   lease_wait_timeout: "Wait longer with `--wait`. `berth lock status` shows the holder.",
+  stale_handle:
+    "The server or the sandbox was restarted while it ran: it was ended, and not run again.",
   lease_lost: "Run it again: everything that ran under the lease was ended.",
   file_not_found: "Run `berth exec -- ls` to see the files in the sandbox, below /workspace.",
   not_running: "Run `berth resume` to wake it.",

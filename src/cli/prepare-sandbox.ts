@@ -101,14 +101,22 @@ export async function runSetup(
         ? "took longer than an hour"
         : `exited with ${result.exitCode ?? result.signal}`;
       context.progress.end();
-      const output = `${result.stdout}${result.stderr}`.trimEnd().slice(-outputCharsMax);
-      if (output !== "" && !context.json) context.output.info(...output.split("\n"));
+      const output = `${result.stdout}${result.stderr}`.trimEnd();
+      const shown = lastLines(output);
+      if (output !== "" && !context.json) context.output.info(...shown.split("\n"));
       throw new Failure(`Set-up of sandbox ${id} failed: \`${command}\` ${ended}.`, {
         hint: `Inspect it with \`berth exec --id ${id} -- …\`. The next command in this checkout runs the set-up again.`,
         code: "setup_failed",
-        facts: { sandbox: id, command, exitCode: result.exitCode, output },
+        facts: { sandbox: id, command, exitCode: result.exitCode, output: shown },
       });
     }
   }
   await sandbox.metadata.patch({ [setupKey]: null });
+}
+
+/** From the beginning of a line; `…` stands for the lines before. */
+function lastLines(output: string): string {
+  if (output.length <= outputCharsMax) return output;
+  const end = output.slice(-outputCharsMax);
+  return `…\n${end.slice(end.indexOf("\n") + 1)}`;
 }

@@ -15,7 +15,16 @@ type Invocation = {
   commandName: string;
 };
 
-export async function runProgram(argv: string[], host: HostProcess): Promise<number> {
+/** What people type who come from other tools. */
+const aliases: Record<string, string> = {
+  ls: "list",
+  shell: "attach",
+  info: "status",
+  "-V": "-v",
+};
+
+export async function runProgram(given: string[], host: HostProcess): Promise<number> {
+  const argv = given.map((word, index) => (index === 0 ? (aliases[word] ?? word) : word));
   // Failures of parsing are printed as JSON too.
   let context = new Context(host, hasJsonFlag(argv));
   const parsed: { invocation?: Invocation } = {};
@@ -86,7 +95,7 @@ function makeProgram(
     .configureOutput({ writeErr: () => {}, outputError: () => {} })
     .enablePositionalOptions()
     .helpCommand(false)
-    .version(manifest.version, "-V, --version")
+    .version(manifest.version, "-v, --version")
     .configureHelp({ formatHelp });
   for (const command of commands) program.addCommand(declare(program, command, "berth", choose));
   return program;
@@ -97,7 +106,8 @@ async function addCompletion(program: commander.Command): Promise<void> {
   tab(program, { completionCommandName: "completion" });
   const completion = program.commands.find((command) => command.name() === "completion");
   completion
-    ?.summary("Print the completion script of a shell")
+    ?.helpGroup("Server")
+    .summary("Print the completion script of a shell")
     .description("Print the completion script of a shell.")
     .helpOption("-h, --help", "Show this help")
     .addHelpText("after", completionExamples);
@@ -129,7 +139,10 @@ function declare(
   const made = new commander.Command(command.name).copyInheritedSettings(parent);
   // Shells show the description in completions; the command's own help shows all of it.
   const { summary, about } = command;
-  made.summary(summary).description(`${summary}.`);
+  made
+    .summary(summary)
+    .description(`${summary}.`)
+    .helpGroup(command.group ?? "");
   made.configureHelp({
     commandDescription: () => (about === undefined ? `${summary}.` : `${summary}. ${about}`),
   });
@@ -201,13 +214,18 @@ const nameColumns = 12;
 
 /** `berth --help`: all commands on one screen of 30 lines. */
 function formatOverview(program: commander.Command): string {
-  const commands = program.commands.filter((command) => !command.name().startsWith("complete"));
-  const lines = commands.map(
-    (command) => `  ${command.name().padEnd(nameColumns)}${command.summary()}`,
-  );
+  const visible = program.commands.filter((command) => !command.name().startsWith("complete"));
+  const lineOf = (name: string, text: string) => `  ${name.padEnd(nameColumns)}${text}`;
+  const namesIn = (group: string) =>
+    visible.filter((command) => command.helpGroup() === group).map((command) => command.name());
   return [
     "Usage: berth <command> [options]        Help: berth <command> --help",
-    ...lines,
+    ...visible
+      .filter((command) => command.helpGroup() === "")
+      .map((command) => lineOf(command.name(), command.summary())),
+    "More:",
+    lineOf("Sandbox", namesIn("Sandbox").join(", ")),
+    lineOf("Server", namesIn("Server").join(", ")),
     "Server: set by `berth login`, by BERTH_URL and BERTH_KEY, or started here.",
     "",
   ].join("\n");

@@ -34,8 +34,9 @@ const eventsFormat: LogFormat = {
   /** Nothing where output is left: a reader that does not follow may end before the log does. */
   finish({ process: { exit, log }, position }) {
     if (exit === undefined || position < log.end) return undefined;
-    const { exitCode, signal, timedOut } = exit;
-    const data = JSON.stringify({ exitCode, signal, timedOut });
+    const { exitCode, signal, timedOut, leftovers } = exit;
+    const ended = { exitCode, signal, timedOut, ...(leftovers > 0 && { leftovers }) };
+    const data = JSON.stringify(ended);
     return Buffer.from(`event: exit\ndata: ${data}\n\n`);
   },
 };

@@ -4,6 +4,7 @@ import { command } from "../command.ts";
 export const dashboardCommand = command({
   name: "dashboard",
   summary: "Print a link to the dashboard that signs you in",
+  group: "Server",
   about:
     "The link works once, within a minute. What the browser may do is what your key may do; it stays signed in for 12 hours.",
   args: {},

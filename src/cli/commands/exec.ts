@@ -30,6 +30,7 @@ export const execCommand = command({
     yes: flag("-y, --yes", "With --reset: do not ask, even if the old one has unsynced work"),
     ...sandboxOptions,
     tty: flag("-t, --tty", "Run it in a terminal; otherwise it cannot read what is typed"),
+    stdin: notFlag("-n, --no-stdin", "Do not read standard input, as in `while read` loops"),
     cwd: text("--cwd <folder>", "Working directory; relative to the top of the checkout"),
     user: userOption,
     env: environmentOption,
@@ -62,7 +63,8 @@ export const execCommand = command({
     const onCheckout = ({ folder }: Checkout) => early.start(folder);
     const existing = { onExisting, force, yes } as const;
     const found = await findSandbox(context, { ...which, waitMs, ...existing, onCheckout });
-    const program = { ...toProgram(context, found, args.command, options), timeoutMs };
+    const input = options.stdin ? {} : ({ stdin: "none" } as const);
+    const program = { ...toProgram(context, found, args.command, options), timeoutMs, ...input };
     const captured = new CapturedOutput();
     const sink = json ? captured : new StreamedOutput(context);
     const run = (lease: CommandLease) =>

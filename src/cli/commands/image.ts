@@ -108,6 +108,7 @@ const listCommand = command({
 export const imageCommand = command({
   name: "image",
   summary: "Pull, import, list and remove images",
+  group: "Server",
   about:
     "Without a subcommand it lists them. All tenants of a machine share its images, so `pull`, `import` and `remove` " +
     "need the administrator's key: BERTH_ADMIN_KEY, or on this machine $BERTH_DATA/admin-key or .berth/admin-key.",

@@ -70,6 +70,7 @@ const dropCommand = command({
 export const keptCommand = command({
   name: "kept",
   summary: "List work that a sync kept, and bring it back",
+  group: "Sandbox",
   about:
     "Before a sync replaces or removes a file that only the sandbox has, it fetches it here. The newest 100 stay, in `.git/berth`.",
   examples: [

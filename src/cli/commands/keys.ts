@@ -79,6 +79,7 @@ const removeCommand = command({
 export const keysCommand = command({
   name: "keys",
   summary: "List, create and remove the keys of a server",
+  group: "Server",
   about: `Without a subcommand it lists them. ${about}`,
   examples: [
     ["A key for a colleague", "berth keys add alice"],

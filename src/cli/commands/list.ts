@@ -4,6 +4,7 @@ import { badOption, choice, flag, repeatable, text } from "../args/option.ts";
 import { findCheckout } from "../checkout/checkout.ts";
 import { readConfig } from "../checkout/config.ts";
 import { command } from "../command.ts";
+import { resolveOwner } from "../find-sandbox.ts";
 import { gatherSandboxes, type SandboxRow } from "../gather-sandboxes.ts";
 import { formatAge } from "../output/format.ts";
 import type { Column } from "../output/table.ts";
@@ -37,13 +38,16 @@ export const listCommand = command({
     const isAll = options.all || checkout === undefined;
     context.progress.show("Asking the server");
     const { url } = context.server;
+    const config = checkout && (await readConfig(checkout.root, context.cwd, undefined));
+    const owner = checkout && config && resolveOwner(context, checkout, config);
     const { rows, foreign } = await gatherSandboxes(berth, url, state, {
       ...options,
       repo: isAll ? undefined : checkout.repo,
       here: checkout && {
         repo: checkout.repo,
         branch: checkout.branchKey,
-        config: (await readConfig(checkout.root, context.cwd, undefined)).scope,
+        config: config?.scope ?? "",
+        ...(owner !== undefined && { owner }),
       },
     });
     context.progress.end();
@@ -60,8 +64,16 @@ const rowColumns: Column<SandboxRow>[] = [
   { name: "STATE", cell: formatState },
   { name: "BRANCH", cell: ({ branch }) => formatBranch(branch), shrinks: true },
   { name: "CONFIG", cell: ({ configFile }) => configFile ?? "-", shrinks: true },
+  { name: "MADE BY", cell: ({ listed }) => formatMaker(listed), shrinks: true },
   { name: "AGE", cell: ({ createdAt }) => formatAge(createdAt) },
+  { name: "FOLDER", cell: ({ listed }) => listed?.client?.cwd ?? "-", shrinks: true },
 ];
+
+/** The person if the command made it, else the key. */
+function formatMaker(listed: SandboxRow["listed"]): string {
+  const { client, scope, madeBy } = listed ?? {};
+  return client?.user ?? scope?.owner ?? madeBy ?? "-";
+}
 
 const repoColumn: Column<SandboxRow> = {
   name: "REPO",

@@ -84,7 +84,7 @@ function jsonRefused(): Failure {
   });
 }
 
-function formatLease(view: LeaseView, now: number): string[] {
+export function formatLease(view: LeaseView, now: number): string[] {
   const lines = [formatState(view, now)];
   for (const { holder, waitingMs } of view.waiters) {
     lines.push(`Waiting: ${holder}, for ${formatDuration(waitingMs)}`);

@@ -12,6 +12,7 @@ type Write = (line: string) => void;
 export const mcpCommand = command({
   name: "mcp",
   summary: "Give an agent its sandboxes, by the Model Context Protocol",
+  group: "Server",
   about:
     "An agent's client starts it and talks to it over standard input and output. With BERTH_KEY set to the token of a sandbox the agent gets that one alone.",
   examples: [["As the command of an agent's server", "berth mcp"]],

@@ -9,7 +9,7 @@ export const openCommand = command({
   name: "open",
   summary: "Print an address for a port of the sandbox",
   about:
-    "Everybody who has the address can use it. Opening the port again gives it a new address and ends the old one.",
+    "Everybody who has the address can use it. Opening a port again gives it a new address and ends the one that others may have; `berth port` shows what is open.",
   args: { ports: optionalRest("port", "Ports (default: `ports` of the configuration)") },
   options: {
     ...sandboxOptions,
@@ -37,7 +37,7 @@ export const openCommand = command({
   },
 });
 
-function parsePort(text: string): number {
+export function parsePort(text: string): number {
   const port = Number(text);
   if (/^\d{1,5}$/.test(text) && port >= 1 && port <= 65_535) return port;
   throw badOption("port", `must be a number from 1 to 65535, not '${text}'`);

@@ -7,6 +7,7 @@ import { findExistingSandbox } from "../find-sandbox.ts";
 export const pauseCommand = command({
   name: "pause",
   summary: "End the sandbox's processes, keep its files",
+  group: "Sandbox",
   about: "The next use wakes it.",
   options: {
     ...sandboxOptions,

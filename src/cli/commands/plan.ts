@@ -58,6 +58,7 @@ const memberColumns: Column<Member>[] = [
 export const planCommand = command({
   name: "plan",
   summary: "Commit or roll back several sandboxes together",
+  group: "Sandbox",
   about: "Without a subcommand it lists the plans.",
   examples: [
     [

@@ -10,6 +10,7 @@ const launchers = ["../serve.js", "../../../container/launch/start.js"];
 export const serveCommand = command({
   name: "serve",
   summary: "Serve Berth on this machine",
+  group: "Server",
   about:
     "Needs Linux. Commands of the same user find the server while it runs; Ctrl-C ends it and everything in its sandboxes, and files are kept.",
   options: {

@@ -18,6 +18,11 @@ export function printReport(
 ): void {
   if (ended.timedOut)
     output.info(`The command was ended: it took longer than ${(timeoutMs ?? 0) / 1000} s.`);
+  const { leftovers = 0 } = ended;
+  if (leftovers > 0) {
+    const what = leftovers === 1 ? "1 process" : `${leftovers} processes`;
+    output.info(`Ended ${what} that it left running. \`berth run\` starts what should stay.`);
+  }
   if (pull !== null) printPulled(output, id, pull);
 }
 

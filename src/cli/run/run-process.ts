@@ -9,7 +9,13 @@ import type { CommandLease } from "../lock/acquire-lease.ts";
 import type { OutputSink } from "./output-sinks.ts";
 import type { Program } from "./to-program.ts";
 
-export type ProcessExit = { exitCode: number | null; signal: string | null; timedOut: boolean };
+export type ProcessExit = {
+  exitCode: number | null;
+  signal: string | null;
+  timedOut: boolean;
+  /** Processes that it left running, and that were ended. */
+  leftovers?: number;
+};
 
 /** How long after the first interrupt the command is killed. */
 const killDelayMs = 10_000;
@@ -32,19 +38,22 @@ export async function runProcess(
   const over = new AbortController();
   const target = { sandbox, process: id, lease: lease.token };
   // If it fails, the process has ended or the connection is lost: following the log reports it.
-  const stdinSent = feedStdin(context.stdin, target, over.signal).catch(() => {});
+  const isFed = program.stdin !== "none";
+  const stdinSent = isFed
+    ? feedStdin(context.stdin, target, over.signal).catch(() => {})
+    : Promise.resolve();
   const interrupted = endOnInterrupt(context, target, over.signal);
   const onConnection = (state: "lost" | "back") => printConnection(context, state);
   try {
     for await (const event of sandbox.process(id).logs({ signal: lease.lost, onConnection })) {
       if (event.type === "output") await sink.write(event.stream, event.bytes);
       if (event.type === "exit") {
-        const { exitCode, signal, timedOut } = event;
+        const { exitCode, signal, timedOut, leftovers } = event;
         // A lost lease ends the command by a signal too, and that must not look like an exit of its own.
         if (signal !== null && context.interrupts.first === undefined) {
           await sandbox.lease.renew(lease.token);
         }
-        return { exitCode, signal, timedOut };
+        return { exitCode, signal, timedOut, ...(leftovers !== undefined && { leftovers }) };
       }
     }
     throw new Error(`the log of process ${id} ended without its exit`);

@@ -7,7 +7,9 @@ import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import type { FoundSandbox } from "../find-sandbox.ts";
 
-export type Program = Pick<ProcessInput, "cwd" | "env" | "timeoutMs" | "user"> & { argv: string[] };
+export type Program = Pick<ProcessInput, "cwd" | "env" | "timeoutMs" | "stdin" | "user"> & {
+  argv: string[];
+};
 
 export function toProgram(
   context: Context,

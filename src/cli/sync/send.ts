@@ -8,6 +8,7 @@ import { fetchNews, type SyncNews } from "./kept-work.ts";
 import type { Repository } from "./repository.ts";
 import { runScript, type SyncTarget } from "./run-script.ts";
 import { checkOutScript } from "./sandbox-scripts.ts";
+import { pruneGrownStore } from "./store-size.ts";
 import { temporaryPath } from "./temporary-files.ts";
 
 /** `progress` is called with the current step, in words. */
@@ -94,11 +95,13 @@ async function sendState(
 }
 
 /** Keeps what the last state needs; git removes the rest when there is much of it. */
-async function retainState({ raw }: Repository, state: string): Promise<void> {
+async function retainState(repository: Repository, state: string): Promise<void> {
+  const { raw } = repository;
   // Another sync may hold either lock: then it does this work.
   const okCodes = [1, 128, 255];
   await raw.run(["update-ref", "refs/berth/state", state], { okCodes });
   await raw.run(["-c", "gc.autoDetach=false", "gc", "--auto", "--quiet"], { okCodes });
+  await pruneGrownStore(repository);
 }
 
 async function uploadPack(

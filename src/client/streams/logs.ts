@@ -24,7 +24,14 @@ export type LogEvent =
   /** The output between these two cursors is no longer stored. */
   | { type: "truncated"; from: number; to: number }
   /** The last event. */
-  | { type: "exit"; exitCode: number | null; signal: string | null; timedOut: boolean };
+  | {
+      type: "exit";
+      exitCode: number | null;
+      signal: string | null;
+      timedOut: boolean;
+      /** Processes that it left running, and that were ended. Missing: none. */
+      leftovers?: number;
+    };
 
 /** Options of `process.logs`. */
 export type FollowOptions = StreamOptions & {
@@ -76,8 +83,9 @@ function toLogEvent({ event, id, data }: ServerEvent): LogEvent | undefined {
     case "truncated":
       return { type: "truncated", from: Number(data.from), to: Number(data.to) };
     case "exit": {
-      const { exitCode, signal, timedOut } = data as Extract<LogEvent, { type: "exit" }>;
-      return { type: "exit", exitCode, signal, timedOut };
+      const { exitCode, signal, timedOut, leftovers } = data as Extract<LogEvent, { type: "exit" }>;
+      const left = leftovers === undefined ? {} : { leftovers };
+      return { type: "exit", exitCode, signal, timedOut, ...left };
     }
     default:
       return undefined;

@@ -36,7 +36,7 @@ it("[CL26] for bash offers commands, options and their values", async () => {
   const all = complete(script, "");
   expect(commandNames.length).toBeGreaterThan(10);
   for (const name of commandNames) expect(all).toContain(name);
-  expect(complete(script, "st")).toEqual(["start", "stop"]);
+  expect(complete(script, "st")).toEqual(["start", "status", "stop"]);
   expect(complete(script, "start", "--")).toEqual(
     expect.arrayContaining(["--wait", "--on-existing", "--config", "--json"]),
   );

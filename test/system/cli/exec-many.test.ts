@@ -120,18 +120,21 @@ test("[LV14] two users on two machines share one sandbox by their checkout, each
 test.each([
   ["the checkout cannot be sent", ["exec", "--", "true"], "unmerged"],
   ["the folder does not exist", ["exec", "--cwd", "nowhere", "--", "true"], "plain"],
-])("[LV15] the lease is released after a failure: %s", async (_, args, kind) => {
-  const repo = user.repo(`fails-${kind}`);
-  const sandbox = await sandboxOf(repo);
-  if (kind === "unmerged") user.write(repo, ".gitattributes", "*.bin filter=lfs\n");
-  if (kind === "unmerged") user.write(repo, "large.bin", "not a pointer");
-  const trace = join(user.home, `trace-${kind}`);
-  const ran = await user.berth(args, { cwd: repo, env: { BERTH_TRACE: trace } });
-  expect(ran.code).toBe(125);
-  expect(ran.stderr).toContain("error:");
-  const steps = readTrace(trace).map(({ step }) => step);
-  expect(steps.slice(0, 3)).toEqual(["waiting", "granted", "sync"]);
-  expect(steps).not.toContain("ran");
-  expect(steps.at(-1)).toBe("release");
-  await expectNothingLeft(sandbox);
-});
+])(
+  "[LV15] [LV30] after a failure the exit code is 125 and the lease is released: %s",
+  async (_, args, kind) => {
+    const repo = user.repo(`fails-${kind}`);
+    const sandbox = await sandboxOf(repo);
+    if (kind === "unmerged") user.write(repo, ".gitattributes", "*.bin filter=lfs\n");
+    if (kind === "unmerged") user.write(repo, "large.bin", "not a pointer");
+    const trace = join(user.home, `trace-${kind}`);
+    const ran = await user.berth(args, { cwd: repo, env: { BERTH_TRACE: trace } });
+    expect(ran.code).toBe(125);
+    expect(ran.stderr).toContain("error:");
+    const steps = readTrace(trace).map(({ step }) => step);
+    expect(steps.slice(0, 3)).toEqual(["waiting", "granted", "sync"]);
+    expect(steps).not.toContain("ran");
+    expect(steps.at(-1)).toBe("release");
+    await expectNothingLeft(sandbox);
+  },
+);

@@ -165,10 +165,10 @@ describe("interrupting a run", () => {
     expect(await quiet.ended).toMatchObject({ code: 0, stderr: "" });
   });
 
-  test("[LV12] --wait ends the wait with an error that names the holder", async () => {
+  test("[LV12] [LV30] --wait ends the wait with code 124 and an error that names the holder", async () => {
     await using _held = await sandbox.lease.hold({ holder: "somebody" });
     const ran = await exec(["--wait", "1", "--json", "--", "true"]);
-    expect(ran.code).toBe(125);
+    expect(ran.code).toBe(124);
     const error = { code: "lease_wait_timeout", holder: "somebody" };
     expect(JSON.parse(ran.stdout)).toMatchObject({ error });
   });

@@ -33,14 +33,24 @@ it("[CL13] prints a table of the repository's sandboxes, newest first, with its 
   const second = await user.startSandbox(cwd);
   const far = user.repo("far", "https://example.com/team/far.git");
   const other = await user.startSandbox(far);
+  const maker = "user@example.com";
   const table = [
-    "SANDBOX                     STATE    BRANCH                 CONFIG               AGE",
-    `${second.id} *  running  feature/a-longer-name  .berth/sandbox.json  NOW`,
-    `${first.id}    running  main                   .berth/sandbox.json  NOW`,
-    "",
+    ["SANDBOX", "STATE", "BRANCH", "CONFIG", "MADE BY", "AGE", "FOLDER"],
+    [
+      `${second.id} *`,
+      "running",
+      "feature/a-longer-name",
+      ".berth/sandbox.json",
+      maker,
+      "NOW",
+      cwd,
+    ],
+    [first.id, "running", "main", ".berth/sandbox.json", maker, "NOW", cwd],
+    [""],
   ];
   const output = await user.output(["list"], { cwd });
-  expect(output.replace(/\d+[smh]$/gm, "NOW").split("\n")).toEqual(table);
+  const cells = output.split("\n").map((line) => line.split(/ {2,}/));
+  expect(cells.map((row) => row.map((cell) => cell.replace(/^\d+[smh]$/, "NOW")))).toEqual(table);
   const all = await user.berth(["list", "--all"], { cwd });
   expect(all.stdout.split("\n").map((line) => line.split(/\s+/).at(-1))).toEqual([
     ...["REPO", "example.com/team/far", "example.com/team/table", "example.com/team/table", ""],

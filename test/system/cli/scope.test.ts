@@ -132,9 +132,9 @@ it("[CL33] people have a sandbox each; a shared one is by choice, or in CI", asy
   const remote = "https://example.com/team/people.git";
   const [here, there] = [user.repo("people", remote), bob.repo("people", remote)];
   const mine = await start(here);
-  const his = await start(there, [], bob);
-  expect([mine.scope?.owner, his.scope?.owner]).toEqual(["user@example.com", "bob@example.com"]);
-  expect(his.id).not.toBe(mine.id);
+  const other = await start(there, [], bob);
+  expect([mine.scope?.owner, other.scope?.owner]).toEqual(["user@example.com", "bob@example.com"]);
+  expect(other.id).not.toBe(mine.id);
   const inCi = await bob.berth(["start", "--json"], { cwd: there, env: { CI: "1" } });
   const shared = JSON.parse(inCi.stdout).sandbox;
   expect(shared.scope.owner).toBeUndefined();
@@ -171,7 +171,7 @@ it("[CL8] rm refuses a sandbox with unsynced work, or of somebody else, without 
   expect(await bob.failure(["rm", id], { cwd: there })).toContain(
     `error: Sandbox ${id} was made by user@example.com`,
   );
-  // Of all that are in the repository, only one's own are meant.
+  // Only the own sandboxes of the repository are meant.
   expect((await bob.berth(["rm", "--all", "--yes"], { cwd: there })).stdout).toBe(
     "There is no sandbox to remove.\n",
   );
