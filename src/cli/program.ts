@@ -34,7 +34,7 @@ export async function runProgram(given: string[], host: HostProcess): Promise<nu
   const name = argv[0] === "help" ? argv[1] : argv[0];
   const program = makeProgram(await loadCommands(name), choose);
   // Its commands list those of the program, so it is needed only where all of them are.
-  if (!commandNames.includes(name ?? "")) await addCompletion(program);
+  if (!commandNames.includes(name ?? "")) await addCompletion(program, host);
   try {
     await program.parseAsync(normaliseArgs(argv, program), { from: "user" });
     const { invocation } = parsed;
@@ -101,7 +101,7 @@ function makeProgram(
   return program;
 }
 
-async function addCompletion(program: commander.Command): Promise<void> {
+async function addCompletion(program: commander.Command, host: HostProcess): Promise<void> {
   const { default: tab } = await import("@bomb.sh/tab/commander");
   tab(program, { completionCommandName: "completion" });
   const completion = program.commands.find((command) => command.name() === "completion");
@@ -110,13 +110,30 @@ async function addCompletion(program: commander.Command): Promise<void> {
     .summary("Print the completion script of a shell")
     .description("Print the completion script of a shell.")
     .helpOption("-h, --help", "Show this help")
-    .addHelpText("after", completionExamples);
+    .addHelpText("after", completionExamples)
+    .hook("postAction", (_command, { args: [shell] }) => {
+      if (shell === "bash") host.stdout.write(bashFileNames);
+    });
 }
+
+/** The library's script offers no file names, and fails without the package bash-completion. */
+const bashFileNames = `
+declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref() {
+    words=("\${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur=\${words[cword]}; prev=\${words[cword - 1]}
+}
+__berth_complete_or_file() {
+    __berth_complete "$@"
+    if [[ \${#COMPREPLY[@]} -gt 0 ]]; then return; fi
+    compopt -o filenames 2>/dev/null
+    mapfile -t COMPREPLY < <(compgen -f -- "\${COMP_WORDS[COMP_CWORD]}")
+}
+complete -F __berth_complete_or_file berth
+`;
 
 const completionExamples = [
   "",
   "Examples:",
-  "  # bash, with the package bash-completion",
+  "  # bash",
   "  berth completion bash > ~/.local/share/bash-completion/completions/berth",
   "  # zsh, with ~/.zfunc in fpath",
   "  berth completion zsh > ~/.zfunc/_berth",

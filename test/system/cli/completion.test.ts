@@ -6,14 +6,6 @@ import { root } from "../../../container/launch/paths.js";
 import { commandNames } from "../../../src/cli/commands.ts";
 import { CliUser } from "./cli-user.ts";
 
-/** The part of the package bash-completion that our script uses. */
-const bashCompletion = `
-  _get_comp_words_by_ref() {
-    words=("\${COMP_WORDS[@]}"); cword=$COMP_CWORD
-    cur=\${words[cword]}; prev=\${words[cword - 1]}
-  }
-`;
-
 const user = new CliUser();
 afterAll(() => user[Symbol.dispose]());
 const program = `#!/bin/sh\nexec "${process.execPath}" "${join(root, "src/cli/main.ts")}" "$@"\n`;
@@ -22,11 +14,11 @@ writeFileSync(join(user.home, "berth"), program, { mode: 0o755 });
 /** The completions that bash offers after these words. */
 const complete = (script: string, ...words: string[]) => {
   const line = words.map((word) => `'${word}'`).join(" ");
-  const setup = `COMP_WORDS=(berth ${line}); COMP_CWORD=${words.length}; __berth_complete`;
+  const setup = `COMP_WORDS=(berth ${line}); COMP_CWORD=${words.length}; __berth_complete_or_file`;
   const print = `${setup} 2>/dev/null; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const args = ["--norc", "-c", `${bashCompletion}\n${script}\n${print}`];
+  const args = ["--norc", "-c", `${script}\n${print}`];
   const env = { ...user.environment, PATH: `${user.home}:${user.environment.PATH}` };
-  const options = { env, encoding: "utf8", timeout: 30_000 } as const;
+  const options = { env, cwd: user.home, encoding: "utf8", timeout: 30_000 } as const;
   return execFileSync("bash", args, options).trim().split("\n");
 };
 
@@ -42,6 +34,14 @@ it("[CL26] for bash offers commands, options and their values", async () => {
   );
   expect(complete(script, "start", "--on-existing", "")).toEqual(["reuse", "replace", "error"]);
   expect(complete(script, "plan", "c")).toEqual(["create", "commit"]);
+});
+
+it("[CL26] for bash offers file names where the command has no words, without bash-completion too", async () => {
+  const { stdout: script } = await user.berth(["completion", "bash"]);
+  user.write(user.home, "package one.json", "{}");
+  expect(complete(script, "cp", "pack")).toEqual(["package one.json"]);
+  expect(complete(script, "lock", "--", "pack")).toEqual(["package one.json"]);
+  expect(complete(script, "start", "--config", "pack")).toEqual(["package one.json"]);
 });
 
 it("[CL26] prints a script for each supported shell and refuses others", async () => {
