@@ -26,6 +26,15 @@ await user.open(`sandboxes/${id}/processes`);
 await user.button("Log").click();
 await until("the log is shown", async () => (await user.screen()).includes("ready on 8000"));
 await take("processes");
+await user.open(`sandboxes/${id}/metrics`);
+await user.page.locator(".u-wrap").first().waitFor();
+await take("metrics");
+await user.open(`sandboxes/${id}/checkpoints`);
+await user.page.getByRole("list", { name: "Forks" }).first().waitFor();
+await take("checkpoints");
+await user.open(`sandboxes/${id}/settings`);
+await user.page.getByLabel("When it is idle").waitFor();
+await take("settings");
 await server.stop();
 
 async function take(name: string): Promise<void> {
@@ -44,6 +53,12 @@ async function prepare(server: Server): Promise<string> {
   await server.call("POST", `/v1/sandboxes/${id}/processes`, {
     command: "npm() { echo '> shop dev'; echo 'ready on 8000'; }; npm run dev; sleep 600",
   });
+  const checkpoints = `/v1/sandboxes/${id}/checkpoints`;
+  const { body: saved } = await server.call("POST", checkpoints, { name: "before the upgrade" });
+  for (const branch of ["try/a", "try/b"]) {
+    await server.call("POST", "/v1/sandboxes", { from: saved.id, scope: { repo, branch } });
+  }
+  await server.call("POST", checkpoints, { name: "upgraded" });
   const lease = `/v1/sandboxes/${id}/lease`;
   await server.call("POST", lease, { holder: "alice: npm test", ttlMs: 300_000 });
   for (const holder of ["bob: make", "ci 4711"]) {

@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import { type Session, signOut } from "./api.ts";
 import { FleetPage } from "./pages/fleet-page.tsx";
 import { Action } from "./parts/action.tsx";
+import { forgetAdministrator } from "./parts/administrator.tsx";
 import { lazy } from "./parts/lazy.tsx";
 import { addressOf, useAddress } from "./parts/router.ts";
 import { SessionContext } from "./parts/session.ts";
@@ -11,11 +12,15 @@ import { SessionContext } from "./parts/session.ts";
 const SandboxPage = lazy(async () => (await import("./pages/sandbox-page.tsx")).SandboxPage);
 const PlansPage = lazy(async () => (await import("./pages/plans-page.tsx")).PlansPage);
 const PlanPage = lazy(async () => (await import("./pages/plan-page.tsx")).PlanPage);
+const ImagesPage = lazy(async () => (await import("./pages/images-page.tsx")).ImagesPage);
+const KeysPage = lazy(async () => (await import("./pages/keys-page.tsx")).KeysPage);
 const MachinePage = lazy(async () => (await import("./pages/machine-page.tsx")).MachinePage);
 
 const places = [
   ["sandboxes", "Sandboxes"],
   ["plans", "Plans"],
+  ["images", "Images"],
+  ["keys", "Keys"],
   ["machine", "Machine"],
 ] as const;
 
@@ -26,6 +31,7 @@ export function App({ session, onSignedOut }: { session: Session; onSignedOut: (
     document.title = [id, place, "Berth"].filter((part) => part !== undefined).join(" · ");
   }, [place, id]);
   const leave = async () => {
+    forgetAdministrator();
     await signOut();
     onSignedOut();
   };
@@ -71,6 +77,8 @@ function draw(
   if (place === "sandboxes") return <FleetPage query={query} />;
   if (place === "plans" && id !== undefined) return <PlanPage name={id} key={id} />;
   if (place === "plans") return <PlansPage />;
+  if (place === "images") return <ImagesPage />;
+  if (place === "keys") return <KeysPage />;
   if (place === "machine") return <MachinePage />;
   return (
     <p class="card empty">

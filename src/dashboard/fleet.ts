@@ -3,6 +3,7 @@
  * sandbox that it names, many events of one sandbox once. A gap in the events reads the lists again.
  */
 import type { Berth, ListedSandbox, TenantEvent } from "../client/index.ts";
+import type { Metrics } from "../protocol/metrics.ts";
 
 export type Row = Pick<
   ListedSandbox,
@@ -21,12 +22,16 @@ export type Row = Pick<
   /** When the server last said all this. */
   stateAsOf?: string;
   lease?: { holder: string; expiresAt: string } | undefined;
+  /** What it used in the last minutes, while a person sees the row. */
+  usage?: Pick<Metrics, "metrics" | "limits"> | undefined;
 };
 
 const pageSize = 1000;
 /** Events of this long are gathered before their sandboxes are read. */
 const gatherMs = 250;
 const readsMax = 8;
+/** How many measurements a row shows: those of five minutes. */
+const usageLength = 30;
 
 export class Fleet {
   rows: readonly Row[] = [];
@@ -37,6 +42,7 @@ export class Fleet {
   readonly #ended = new AbortController();
   readonly #byId = new Map<string, Row>();
   readonly #stale = new Set<string>();
+  #seen: ReadonlySet<string> = new Set();
   /** The latest create that the lists showed: an earlier event of an unknown sandbox is of one that is gone. */
   #newest = "";
   #reading: Promise<void> | undefined;
@@ -52,8 +58,13 @@ export class Fleet {
     this.#ended.abort();
   }
 
-  /** Reads these again, such as those in sight: the lists do not show who holds a lease. */
-  refresh(ids: Iterable<string>): void {
+  /** Reads those in sight, because the lists show neither who holds a lease nor what a sandbox uses. */
+  watch(ids: readonly string[]): void {
+    this.#seen = new Set(ids);
+    this.#refresh(ids);
+  }
+
+  #refresh(ids: Iterable<string>): void {
     for (const id of ids) this.#stale.add(id);
     this.#reading ??= this.#readStale().finally(() => {
       this.#reading = undefined;
@@ -87,7 +98,7 @@ export class Fleet {
     if (event.type === "state" && event.state === "destroyed") {
       if (this.#byId.delete(sandbox)) this.#publish();
     } else if (event.type !== "state" || row?.state !== event.state) {
-      this.refresh([sandbox]);
+      this.#refresh([sandbox]);
     }
   }
 
@@ -125,8 +136,12 @@ export class Fleet {
   async #read(id: string): Promise<void> {
     try {
       const { info } = await this.#berth.get(id);
-      if (info.state === "destroyed") this.#byId.delete(id);
-      else this.#byId.set(id, { ...info, lease: info.lease });
+      if (info.state === "destroyed") return void this.#byId.delete(id);
+      const { usage } = this.#byId.get(id) ?? {};
+      this.#byId.set(id, { ...info, lease: info.lease, usage });
+      if (info.state !== "running" || !this.#seen.has(id)) return;
+      const read = await this.#berth.sandbox(id).metrics({ last: usageLength });
+      this.#byId.set(id, { ...info, lease: info.lease, usage: read });
     } catch {
       // It is read again with its next event or while it is in sight.
     }

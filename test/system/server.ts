@@ -11,7 +11,9 @@ import { until } from "../until.ts";
 import { alive, type ProcessInfo, treeOf } from "./processes.ts";
 import { secretsWritten } from "./server/log-noise.ts";
 
-const readyWithinMs = 90_000;
+/** BERTH_TEST_SCRIPT=dev runs tests against `wrangler dev`, such as those of browsers. */
+const defaultScript = process.env.BERTH_TEST_SCRIPT === "dev" ? "dev" : "start";
+const readyWithinMs = defaultScript === "dev" ? 180_000 : 90_000;
 const endsWithinMs = 90_000;
 
 export type Output = { stdout: string; stderr: string };
@@ -34,7 +36,7 @@ export function launch({
   args = [],
   env = {},
   cwd = root,
-  script = "start",
+  script = defaultScript,
   through = [],
 }: StartOptions): Launched {
   const command = [...through, "npm", "run", "--silent", script, "--", ...args];

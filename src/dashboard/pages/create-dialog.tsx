@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { berth } from "../api.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { addressOf } from "../parts/router.ts";
-import { curlLine, SameAs } from "../parts/same-as.tsx";
+import { SameAs } from "../parts/same-as.tsx";
 
 export function CreateDialog({ onClose }: { onClose: () => void }) {
   const [fields, setFields] = useState({
@@ -55,8 +55,9 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
         </select>
       </label>
       <SameAs
-        curl={curlLine("POST", "/v1/sandboxes", input)}
-        command="berth create"
+        verb="createSandbox"
+        body={input}
+        command="berth start"
         sdk={`await berth.create(${JSON.stringify(input)})`}
       />
     </Dialog>

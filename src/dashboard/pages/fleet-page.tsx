@@ -3,11 +3,12 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { berth } from "../api.ts";
 import { Fleet, type Row } from "../fleet.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { formatScope, formatSpan } from "../parts/format.ts";
+import { formatBytes, formatScope, formatSpan } from "../parts/format.ts";
 import { addressOf, replaceAddress } from "../parts/router.ts";
 import { Rows } from "../parts/rows.tsx";
-import { curlLine, SameAs } from "../parts/same-as.tsx";
+import { SameAs } from "../parts/same-as.tsx";
 import { useRights } from "../parts/session.ts";
+import { Sparkline } from "../parts/sparkline.tsx";
 import { StateBadge } from "../parts/state-badge.tsx";
 import { useNow } from "../parts/use-polled.ts";
 import { BulkDialog, type BulkVerb } from "./bulk-dialog.tsx";
@@ -15,8 +16,8 @@ import { CreateDialog } from "./create-dialog.tsx";
 
 const states = ["running", "starting", "pausing", "paused", "failed", "destroying"];
 const rowPx = 52;
-/** The lists do not show leases, so rows in sight that run are read this often. */
-const leaseReadMs = 5000;
+/** The lists show neither leases nor what is used, so rows in sight that run are read this often. */
+const watchMs = 5000;
 
 export function FleetPage({ query }: { query: URLSearchParams }) {
   const [, redraw] = useState(0);
@@ -34,7 +35,7 @@ export function FleetPage({ query }: { query: URLSearchParams }) {
   const search = query.get("q") ?? "";
   const state = query.get("state") ?? "";
   const matching = useMemo(() => rows.filter(matcher(search, state)), [rows, search, state]);
-  useLeases(fleet.current, matching);
+  useWatch(fleet.current, matching);
   const chosen = matching.filter(({ id }) => selected.has(id));
   const set = (name: string, value: string) => {
     const next = new URLSearchParams(query);
@@ -103,6 +104,8 @@ export function FleetPage({ query }: { query: URLSearchParams }) {
               <span />
               <span>Sandbox</span>
               <span>State</span>
+              <span class="wide">Processor</span>
+              <span class="wide">Memory</span>
               <span class="wide">Lease</span>
               <span class="wide">Made by</span>
               <span class="wide">Age</span>
@@ -129,8 +132,9 @@ export function FleetPage({ query }: { query: URLSearchParams }) {
         )}
       </div>
       <SameAs
-        curl={curlLine("GET", "/v1/sandboxes?limit=100")}
-        command="berth list"
+        verb="listSandboxes"
+        query={{ limit: 100 }}
+        command="berth list --all"
         sdk="await berth.list({ limit: 100 })"
       />
       {dialog === "create" && <CreateDialog onClose={() => setDialog(undefined)} />}
@@ -151,16 +155,16 @@ export function FleetPage({ query }: { query: URLSearchParams }) {
 /** The rows that a person can see now. */
 const visible: { current: readonly Row[] } = { current: [] };
 
-function useLeases(fleet: Fleet | undefined, rows: readonly Row[]): void {
+function useWatch(fleet: Fleet | undefined, rows: readonly Row[]): void {
   const hasRows = rows.length > 0;
   useEffect(() => {
     if (fleet === undefined || !hasRows) return;
     const read = () => {
       const running = visible.current.filter(({ state }) => state === "running");
-      if (!document.hidden) fleet.refresh(running.map(({ id }) => id));
+      if (!document.hidden) fleet.watch(running.map(({ id }) => id));
     };
     read();
-    const timer = setInterval(read, leaseReadMs);
+    const timer = setInterval(read, watchMs);
     return () => clearInterval(timer);
   }, [fleet, hasRows]);
 }
@@ -209,6 +213,7 @@ function SandboxRow({ row, now, isSelected, onSelect }: SandboxRowProps) {
       <span role="cell">
         <StateBadge state={row.state} reason={row.reason} />
       </span>
+      <Usage usage={row.state === "running" ? row.usage : undefined} />
       <span role="cell" class="wide">
         {row.lease?.holder ?? <span class="quiet">free</span>}
       </span>
@@ -223,6 +228,35 @@ function SandboxRow({ row, now, isSelected, onSelect }: SandboxRowProps) {
           ? `${row.onIdle}, ${formatSpan(row.idleTimeoutMs)}`
           : ""}
       </span>
+    </>
+  );
+}
+
+function Usage({ usage }: Pick<Row, "usage">) {
+  const metrics = usage?.metrics ?? [];
+  const newest = metrics.at(-1);
+  const draw = (values: number[], max: number | undefined, text: string) => (
+    <span role="cell" class="wide usage">
+      {newest !== undefined && (
+        <>
+          {text}
+          {values.length > 1 && <Sparkline values={values} max={max ?? Math.max(...values)} />}
+        </>
+      )}
+    </span>
+  );
+  return (
+    <>
+      {draw(
+        metrics.map(({ processors }) => processors),
+        usage?.limits?.processors,
+        `${Math.round((newest?.processors ?? 0) * 100)} %`,
+      )}
+      {draw(
+        metrics.map(({ memoryBytes }) => memoryBytes),
+        usage?.limits?.memoryBytes,
+        formatBytes(newest?.memoryBytes ?? 0),
+      )}
     </>
   );
 }

@@ -1,10 +1,12 @@
 /** What runs all this: health, what isolates sandboxes and what is missing, counts, and who is signed in. */
 import { useContext } from "preact/hooks";
 import type { Health } from "../../protocol/health.ts";
+import { limits } from "../../protocol/limits.ts";
 import { berth, readHealth } from "../api.ts";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { formatTime } from "../parts/format.ts";
-import { curlLine, SameAs } from "../parts/same-as.tsx";
+import { formatBytes, formatSpan, formatTime } from "../parts/format.ts";
+import { ResourceTable } from "../parts/resource-table.tsx";
+import { SameAs } from "../parts/same-as.tsx";
 import { SessionContext } from "../parts/session.ts";
 import { StateBadge } from "../parts/state-badge.tsx";
 import { usePolled } from "../parts/use-polled.ts";
@@ -71,6 +73,29 @@ export function MachinePage() {
             </p>
           )}
         </section>
+        {value?.disk !== undefined && (
+          <section class="card">
+            <h2>Disk</h2>
+            <dl>
+              <dt>Free</dt>
+              <dd>{formatBytes(value.disk.freeBytes)}</dd>
+              <dt>Full below</dt>
+              <dd>{formatBytes(value.disk.floorBytes)}</dd>
+            </dl>
+          </section>
+        )}
+        <section class="card">
+          <h2>Limits</h2>
+          <ResourceTable
+            label="Limits"
+            rows={shownLimits}
+            keyOf={([title]) => title}
+            columns={[
+              ["What", ([title]) => title],
+              ["At most", ([, text]) => text],
+            ]}
+          />
+        </section>
         <section class="card">
           <h2>Signed in</h2>
           <dl>
@@ -83,10 +108,22 @@ export function MachinePage() {
           </dl>
         </section>
       </div>
-      <SameAs curl={curlLine("GET", "/health")} command="berth status" sdk="await berth.counts()" />
+      <SameAs verb="countSandboxes" sdk="await berth.counts()" />
     </>
   );
 }
+
+/** Those that a person meets first; docs/operate/limits.md has all. */
+const shownLimits: [string, string][] = [
+  ["Body of a call", formatBytes(limits.bodyBytesMax)],
+  ["Upload of a file", formatBytes(limits.fileBytesMax)],
+  ["Output of an exec", formatBytes(limits.execOutputMaxBytes)],
+  ["Stored log of a process", formatBytes(limits.processLogMaxBytes)],
+  ["Checkpoints of a sandbox", String(limits.checkpointsMax)],
+  ["Services of a sandbox", String(limits.servicesMax)],
+  ["Waiters for a lease", String(limits.leaseWaitersMax)],
+  ["Idle time", formatSpan(limits.idleTimeoutMaxMs)],
+];
 
 function isolationFacts(health: Health | undefined): [string, unknown][] {
   const { engine: _, ...facts } = health?.isolation ?? { engine: undefined };

@@ -6,8 +6,9 @@ import { Action } from "../parts/action.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { formatTime } from "../parts/format.ts";
+import { type ResourceColumn, ResourceTable } from "../parts/resource-table.tsx";
 import { addressOf } from "../parts/router.ts";
-import { curlLine, SameAs } from "../parts/same-as.tsx";
+import { SameAs } from "../parts/same-as.tsx";
 import { useRights } from "../parts/session.ts";
 import { StateBadge } from "../parts/state-badge.tsx";
 import { usePolled } from "../parts/use-polled.ts";
@@ -46,33 +47,28 @@ export function PlanPage({ name }: { name: string }) {
       <div class="grid">
         <section class="card">
           <h2>Members</h2>
-          {value.members.length === 0 && (
-            <p class="quiet">None yet. A member is a sandbox under a name of its own.</p>
-          )}
-          <div class="scroll">
-            <table>
-              <tbody>
-                {value.members.map(({ key, sandbox, state, committed }) => (
-                  <tr key={key}>
-                    <td>{key}</td>
-                    <td>
-                      <a class="mono" href={addressOf(["sandboxes", sandbox])}>
-                        {sandbox}
-                      </a>
-                    </td>
-                    <td>{state === "joining" ? "joining" : commitText(committed)}</td>
-                    <td>
-                      {canChange && (
-                        <Action class="small" run={then(() => plan.deleteMember(key))}>
-                          Remove
-                        </Action>
-                      )}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <ResourceTable
+            label="Members"
+            rows={value.members}
+            keyOf={({ key }) => key}
+            columns={[
+              ...memberColumns,
+              [
+                "Committed",
+                (row) => (row.state === "joining" ? "joining" : commitText(row.committed)),
+              ],
+            ]}
+            actions={
+              canChange
+                ? ({ key }) => (
+                    <Action class="small" run={then(() => plan.deleteMember(key))}>
+                      Remove
+                    </Action>
+                  )
+                : undefined
+            }
+            empty={<p>None yet. A member is a sandbox under a name of its own.</p>}
+          />
           {canChange && (
             <div class="row">
               <input
@@ -102,31 +98,31 @@ export function PlanPage({ name }: { name: string }) {
         </section>
         <section class="card">
           <h2>History</h2>
-          {commits.value?.length === 0 && <p class="quiet">Nothing was committed yet.</p>}
-          <div class="scroll">
-            <table>
-              <tbody>
-                {commits.value?.map((run) => (
-                  <tr key={run.commit}>
-                    <td>
-                      <button type="button" class="link" onClick={() => setShown(run.commit)}>
-                        {run.kind} {run.commit}
-                      </button>
-                    </td>
-                    <td>
-                      <StateBadge state={run.outcome} reason={run.error?.message} />
-                    </td>
-                    <td class="quiet">{formatTime(run.startedAt)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <ResourceTable
+            label="History"
+            rows={commits.value ?? []}
+            keyOf={({ commit }) => commit}
+            columns={[
+              [
+                "Run",
+                ({ kind, commit }) => (
+                  <button type="button" class="link" onClick={() => setShown(commit)}>
+                    {kind} {commit}
+                  </button>
+                ),
+              ],
+              ["Outcome", (run) => <StateBadge state={run.outcome} reason={run.error?.message} />],
+              ["Started", ({ startedAt }) => formatTime(startedAt)],
+            ]}
+            empty={<p>Nothing was committed yet.</p>}
+          />
         </section>
       </div>
       {shown !== undefined && <Run name={name} number={shown} key={shown} />}
       <SameAs
-        curl={curlLine("POST", `/v1/plans/${name}/commit`, {})}
+        verb="commitPlan"
+        of={{ plan: name }}
+        body={{}}
         command={`berth plan commit ${name}`}
         sdk={`await berth.plan("${name}").commit()`}
       />
@@ -144,6 +140,18 @@ export function PlanPage({ name }: { name: string }) {
     </>
   );
 }
+
+const memberColumns: ResourceColumn<{ key: string; sandbox: string }>[] = [
+  ["Member", ({ key }) => key],
+  [
+    "Sandbox",
+    ({ sandbox }) => (
+      <a class="mono" href={addressOf(["sandboxes", sandbox])}>
+        {sandbox}
+      </a>
+    ),
+  ],
+];
 
 const commitText = (number: number | null) =>
   number === null ? "never committed" : `commit ${number}`;
@@ -199,26 +207,16 @@ function Run({ name, number }: { name: string; number: number }) {
 
 function Members({ run }: { run: Commit }) {
   return (
-    <div class="scroll">
-      <table>
-        <tbody>
-          {run.members.map(({ key, sandbox, outcome, changes, error }) => (
-            <tr key={key}>
-              <td>{key}</td>
-              <td>
-                <a class="mono" href={addressOf(["sandboxes", sandbox])}>
-                  {sandbox}
-                </a>
-              </td>
-              <td>
-                <StateBadge state={outcome} reason={error?.message} />
-              </td>
-              <td>{changes !== undefined && <Changes changes={changes} />}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ResourceTable
+      label={`Members of ${run.kind} ${run.commit}`}
+      rows={run.members}
+      keyOf={({ key }) => key}
+      columns={[
+        ...memberColumns,
+        ["Outcome", ({ outcome, error }) => <StateBadge state={outcome} reason={error?.message} />],
+        ["Changed", ({ changes }) => changes !== undefined && <Changes changes={changes} />],
+      ]}
+    />
   );
 }
 

@@ -4,8 +4,9 @@ import { berth } from "../api.ts";
 import { Action } from "../parts/action.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { formatTime } from "../parts/format.ts";
+import { ResourceTable } from "../parts/resource-table.tsx";
 import { addressOf } from "../parts/router.ts";
-import { curlLine, SameAs } from "../parts/same-as.tsx";
+import { SameAs } from "../parts/same-as.tsx";
 import { useRights } from "../parts/session.ts";
 import { usePolled } from "../parts/use-polled.ts";
 
@@ -42,35 +43,25 @@ export function PlansPage() {
       </div>
       <ErrorNote error={list.error} what="Reading the plans" />
       <div class="card">
-        {plans.length === 0 ? (
-          <div class="empty">
-            <p>A plan commits or rolls back several sandboxes together: all of them or none.</p>
-            <pre>berth plan create release-42</pre>
-          </div>
-        ) : (
-          <div class="scroll">
-            <table>
-              <tbody>
-                {plans.map((plan) => (
-                  <tr key={plan.name}>
-                    <td>
-                      <a href={addressOf(["plans", plan.name])}>{plan.name}</a>
-                    </td>
-                    <td class="quiet">made {formatTime(plan.createdAt)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        )}
+        <ResourceTable
+          label="Plans"
+          rows={plans}
+          keyOf={(plan) => plan.name}
+          columns={[
+            ["Plan", (plan) => <a href={addressOf(["plans", plan.name])}>{plan.name}</a>],
+            ["Made", (plan) => formatTime(plan.createdAt)],
+          ]}
+          empty={
+            <>
+              <p>A plan commits or rolls back several sandboxes together: all of them or none.</p>
+              <pre>berth plan create release-42</pre>
+            </>
+          }
+        />
         {list.value?.nextCursor !== null && list.value !== undefined && (
           <p class="quiet">The first {pageSize} are shown.</p>
         )}
-        <SameAs
-          curl={curlLine("GET", "/v1/plans")}
-          command="berth plan list"
-          sdk="await berth.plans.list()"
-        />
+        <SameAs verb="listPlans" command="berth plan" sdk="await berth.plans.list()" />
       </div>
     </>
   );

@@ -34,6 +34,8 @@ const tabs: Record<string, [title: string, Tab: ComponentType<TabProps>]> = {
     lazy(async () => (await import("../tabs/checkpoints-tab.tsx")).CheckpointsTab),
   ],
   metadata: ["Metadata", lazy(async () => (await import("../tabs/metadata-tab.tsx")).MetadataTab)],
+  settings: ["Settings", lazy(async () => (await import("../tabs/settings-tab.tsx")).SettingsTab)],
+  metrics: ["Metrics", lazy(async () => (await import("../tabs/metrics-tab.tsx")).MetricsTab)],
   events: ["Events", lazy(async () => (await import("../tabs/events-tab.tsx")).EventsTab)],
 };
 

@@ -4,7 +4,7 @@ import type { SandboxEvent } from "../../client/index.ts";
 import type { TabProps } from "../pages/sandbox-page.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { formatTime } from "../parts/format.ts";
-import { curlLine, SameAs } from "../parts/same-as.tsx";
+import { SameAs } from "../parts/same-as.tsx";
 
 type Stored = Extract<SandboxEvent, { type: "event" }>;
 
@@ -68,8 +68,9 @@ export function EventsTab({ sandbox }: TabProps) {
         ))}
       </div>
       <SameAs
-        curl={curlLine("GET", `/v1/sandboxes/${sandbox.id}/events?follow=1`)}
-        command="berth events"
+        verb="listEvents"
+        of={{ id: sandbox.id }}
+        query={{ follow: 1 }}
         sdk="for await (const event of sandbox.events()) console.log(event)"
       />
     </div>

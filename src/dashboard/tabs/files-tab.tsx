@@ -4,7 +4,7 @@ import type { FileInfo } from "../../client/index.ts";
 import type { TabProps } from "../pages/sandbox-page.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { formatBytes } from "../parts/format.ts";
-import { curlLine, SameAs } from "../parts/same-as.tsx";
+import { quote, SameAs } from "../parts/same-as.tsx";
 import { useRights } from "../parts/session.ts";
 import { usePolled } from "../parts/use-polled.ts";
 import { FileView } from "./file-view.tsx";
@@ -106,11 +106,10 @@ export function FilesTab({ sandbox }: TabProps) {
         )}
       </div>
       <SameAs
-        curl={curlLine(
-          "GET",
-          `/v1/sandboxes/${sandbox.id}/files/list?path=${encodeURIComponent(folder)}`,
-        )}
-        command={`berth ls ${folder}`}
+        verb="listFiles"
+        of={{ id: sandbox.id }}
+        query={{ path: folder }}
+        command={`berth cp ${quote(`${sandbox.id}:${folder}`)} .`}
         sdk={`await sandbox.files.list(${JSON.stringify(folder)})`}
       />
     </div>

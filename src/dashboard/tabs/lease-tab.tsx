@@ -4,7 +4,7 @@ import type { TabProps } from "../pages/sandbox-page.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { formatCountdown, formatSpan, formatTime } from "../parts/format.ts";
-import { curlLine, SameAs } from "../parts/same-as.tsx";
+import { SameAs } from "../parts/same-as.tsx";
 import { useRights } from "../parts/session.ts";
 import { StateBadge } from "../parts/state-badge.tsx";
 import { useNow, usePolled } from "../parts/use-polled.ts";
@@ -66,11 +66,7 @@ export function LeaseTab({ sandbox }: TabProps) {
       {lease.waiterCount > lease.waiters.length && (
         <p class="quiet">and {lease.waiterCount - lease.waiters.length} more</p>
       )}
-      <SameAs
-        curl={curlLine("GET", `/v1/sandboxes/${sandbox.id}/lease`)}
-        command="berth lock status"
-        sdk="await sandbox.lease.get()"
-      />
+      <SameAs verb="getLease" of={{ id: sandbox.id }} sdk="await sandbox.lease.get()" />
       {isBreaking && (
         <Dialog
           title={`Break the lease of ${lease.holder}`}

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { TabProps } from "../pages/sandbox-page.tsx";
 import { Action } from "../parts/action.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { curlLine, SameAs } from "../parts/same-as.tsx";
+import { SameAs } from "../parts/same-as.tsx";
 import { useRights } from "../parts/session.ts";
 import { usePolled } from "../parts/use-polled.ts";
 
@@ -127,7 +127,9 @@ export function MetadataTab({ sandbox }: TabProps) {
         </p>
       )}
       <SameAs
-        curl={curlLine("PATCH", `/v1/sandboxes/${sandbox.id}/metadata`, patch)}
+        verb="patchMetadata"
+        of={{ id: sandbox.id }}
+        body={patch}
         sdk={`await sandbox.metadata.patch(${JSON.stringify(patch)})`}
       />
     </div>

@@ -2,7 +2,7 @@
 
 import type { TabProps } from "../pages/sandbox-page.tsx";
 import { formatSpan, formatTime } from "../parts/format.ts";
-import { curlLine, SameAs } from "../parts/same-as.tsx";
+import { SameAs } from "../parts/same-as.tsx";
 
 export function OverviewTab({ info }: TabProps) {
   const { network } = info;
@@ -43,11 +43,7 @@ export function OverviewTab({ info }: TabProps) {
           {note}
         </p>
       ))}
-      <SameAs
-        curl={curlLine("GET", `/v1/sandboxes/${info.id}`)}
-        command="berth status"
-        sdk={`(await berth.get("${info.id}")).info`}
-      />
+      <SameAs verb="getSandbox" of={{ id: info.id }} sdk={`(await berth.get("${info.id}")).info`} />
     </div>
   );
 }

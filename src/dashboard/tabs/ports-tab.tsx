@@ -5,7 +5,8 @@ import type { TabProps } from "../pages/sandbox-page.tsx";
 import { Action } from "../parts/action.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { formatTime } from "../parts/format.ts";
-import { curlLine, SameAs } from "../parts/same-as.tsx";
+import { ResourceTable } from "../parts/resource-table.tsx";
+import { SameAs } from "../parts/same-as.tsx";
 import { useRights } from "../parts/session.ts";
 import { usePolled } from "../parts/use-polled.ts";
 
@@ -23,7 +24,6 @@ export function PortsTab({ sandbox }: TabProps) {
     if (opened?.port === number) setOpened(undefined);
     await list.refresh();
   };
-  const ports = list.value ?? [];
   return (
     <>
       <div class="card">
@@ -45,44 +45,40 @@ export function PortsTab({ sandbox }: TabProps) {
           </div>
         )}
         <ErrorNote error={list.error} what="Reading the ports" />
-        {ports.length === 0 ? (
-          <div class="empty">
-            <p>Open a port of a server in the sandbox to see it here and to share its address.</p>
-            <pre>berth port 8000</pre>
-          </div>
-        ) : (
-          <div class="scroll">
-            <table>
-              <tbody>
-                {ports.map((one) => (
-                  <tr key={one.port}>
-                    <td>{one.port}</td>
-                    <td>open since {formatTime(one.createdAt)}</td>
-                    <td class="row">
-                      {mayDo("exec") && (
-                        <>
-                          <Action
-                            class="small"
-                            run={() => open(one.port)}
-                            title="The old address ends"
-                          >
-                            New address
-                          </Action>
-                          <Action class="small" run={() => close(one.port)}>
-                            Close
-                          </Action>
-                        </>
-                      )}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        )}
+        <ResourceTable
+          label="Ports"
+          rows={list.value ?? []}
+          keyOf={(one) => one.port}
+          columns={[
+            ["Port", (one) => one.port],
+            ["Open since", (one) => formatTime(one.createdAt)],
+          ]}
+          actions={
+            mayDo("exec")
+              ? (one) => (
+                  <>
+                    <Action class="small" run={() => open(one.port)} title="The old address ends">
+                      New address
+                    </Action>
+                    <Action class="small" run={() => close(one.port)}>
+                      Close
+                    </Action>
+                  </>
+                )
+              : undefined
+          }
+          empty={
+            <>
+              <p>Open a port of a server in the sandbox to see it here and to share its address.</p>
+              <pre>berth open 8000</pre>
+            </>
+          }
+        />
         <SameAs
-          curl={curlLine("POST", `/v1/sandboxes/${sandbox.id}/ports`, { port: Number(port) })}
-          command={`berth port ${port}`}
+          verb="openPort"
+          of={{ id: sandbox.id }}
+          body={{ port: Number(port) }}
+          command={`berth open --id ${sandbox.id} ${port}`}
           sdk={`const { url } = await sandbox.ports.open(${port})`}
         />
       </div>

@@ -5,7 +5,8 @@ import type { TabProps } from "../pages/sandbox-page.tsx";
 import { Action } from "../parts/action.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
 import { formatBytes, formatSpan } from "../parts/format.ts";
-import { curlLine, SameAs } from "../parts/same-as.tsx";
+import { ResourceTable } from "../parts/resource-table.tsx";
+import { quote, SameAs } from "../parts/same-as.tsx";
 import { useRights } from "../parts/session.ts";
 import { StateBadge } from "../parts/state-badge.tsx";
 import { openTerminalView, type TerminalView } from "../parts/terminal-view.ts";
@@ -22,6 +23,10 @@ export function ProcessesTab({ sandbox }: TabProps) {
     const { id } = await sandbox.processes.start(command);
     setCommand("");
     setChosen(id);
+    await list.refresh();
+  };
+  const end = async (id: string) => {
+    await sandbox.process(id).delete();
     await list.refresh();
   };
   const shown = processes.find(({ id }) => id === chosen);
@@ -43,72 +48,47 @@ export function ProcessesTab({ sandbox }: TabProps) {
           </div>
         )}
         <ErrorNote error={list.error} what="Reading the processes" />
-        {processes.length === 0 ? (
-          <div class="empty">
-            <p>A process runs on when its caller leaves, and its log can be read from any point.</p>
-            <pre>berth run -- npm run dev</pre>
-          </div>
-        ) : (
-          <div class="scroll">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Command</th>
-                  <th scope="col">State</th>
-                  <th scope="col">Time</th>
-                  <th scope="col">Log</th>
-                  <th scope="col">Do</th>
-                </tr>
-              </thead>
-              <tbody>
-                {processes.map((process) => (
-                  <tr key={process.id}>
-                    <td class="mono">{process.command ?? process.argv?.join(" ")}</td>
-                    <td>
-                      <StateBadge state={process.state} reason={endOf(process)} />
-                    </td>
-                    <td>
-                      {formatSpan(
-                        Date.parse(process.endedAt ?? new Date(now).toISOString()) -
-                          Date.parse(process.startedAt),
-                      )}
-                    </td>
-                    <td>{formatBytes(process.log.end)}</td>
-                    <td class="row">
-                      <button type="button" class="small" onClick={() => setChosen(process.id)}>
-                        Log
-                      </button>
-                      {process.state === "running" && mayDo("exec") && (
-                        <>
-                          <Action
-                            class="small"
-                            run={() => sandbox.process(process.id).kill("SIGINT")}
-                          >
-                            Interrupt
-                          </Action>
-                          <Action
-                            class="small"
-                            run={async () => {
-                              await sandbox.process(process.id).delete();
-                              await list.refresh();
-                            }}
-                          >
-                            End
-                          </Action>
-                        </>
-                      )}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        )}
+        <ResourceTable
+          label="Processes"
+          rows={processes}
+          keyOf={({ id }) => id}
+          columns={[
+            ["Command", (process) => <code>{process.command ?? process.argv?.join(" ")}</code>],
+            ["State", (process) => <StateBadge state={process.state} reason={endOf(process)} />],
+            ["Time", (process) => formatSpan(spanOf(process, now))],
+            ["Log", (process) => formatBytes(process.log.end)],
+          ]}
+          actions={(process) => (
+            <>
+              <button type="button" class="small" onClick={() => setChosen(process.id)}>
+                Log
+              </button>
+              {process.state === "running" && mayDo("exec") && (
+                <>
+                  <Action class="small" run={() => sandbox.process(process.id).kill("SIGINT")}>
+                    Interrupt
+                  </Action>
+                  <Action class="small" run={() => end(process.id)}>
+                    End
+                  </Action>
+                </>
+              )}
+            </>
+          )}
+          empty={
+            <>
+              <p>
+                A process runs on when its caller leaves, and its log can be read from any point.
+              </p>
+              <pre>berth run dev -- npm run dev</pre>
+            </>
+          }
+        />
         <SameAs
-          curl={curlLine("POST", `/v1/sandboxes/${sandbox.id}/processes`, {
-            command: command || "npm run dev",
-          })}
-          command={`berth run -- ${command || "npm run dev"}`}
+          verb="startProcess"
+          of={{ id: sandbox.id }}
+          body={{ command: command || "npm run dev" }}
+          command={`berth run --id ${sandbox.id} dev -- sh -c ${quote(command || "npm run dev")}`}
           sdk={`await sandbox.processes.start(${JSON.stringify(command || "npm run dev")})`}
         />
       </div>
@@ -119,6 +99,9 @@ export function ProcessesTab({ sandbox }: TabProps) {
 
 const endOf = ({ exitCode, signal }: ProcessInfo): string | undefined =>
   signal ?? (exitCode === undefined || exitCode === null ? undefined : `${exitCode}`);
+
+const spanOf = ({ startedAt, endedAt }: ProcessInfo, now: number): number =>
+  (endedAt === undefined ? now : Date.parse(endedAt)) - Date.parse(startedAt);
 
 type LogViewProps = { sandbox: TabProps["sandbox"]; process: ProcessInfo };
 

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { TabProps } from "../pages/sandbox-page.tsx";
 import { Action } from "../parts/action.tsx";
 import { ErrorNote } from "../parts/error-note.tsx";
-import { curlLine, SameAs } from "../parts/same-as.tsx";
+import { SameAs } from "../parts/same-as.tsx";
 import { useRights } from "../parts/session.ts";
 import { openTerminalView } from "../parts/terminal-view.ts";
 import { usePolled } from "../parts/use-polled.ts";
@@ -61,8 +61,10 @@ export function TerminalsTab({ sandbox }: TabProps) {
         <TerminalFrame key={shown.id} id={shown.id} sandbox={sandbox} />
       )}
       <SameAs
-        curl={curlLine("POST", `/v1/sandboxes/${sandbox.id}/terminals`, {})}
-        command="berth attach"
+        verb="createTerminal"
+        of={{ id: sandbox.id }}
+        body={{}}
+        command={`berth attach --id ${sandbox.id}`}
         sdk="const live = await (await sandbox.terminals.create()).attach()"
       />
     </div>

@@ -38,6 +38,17 @@ export class DashboardUser {
     return this.page.getByRole("button", { name, exact: true });
   }
 
+  /** Bytes of the page's scripts and buffers, without what can be collected. */
+  async memoryBytes(): Promise<number> {
+    const tools = await this.page.context().newCDPSession(this.page);
+    await tools.send("HeapProfiler.collectGarbage");
+    const { usedSize, ...others } = await tools.send("Runtime.getHeapUsage");
+    await tools.detach();
+    // Newer than the types: array buffers lie outside of the heap.
+    const { backingStorageSize = 0 } = others as { backingStorageSize?: number };
+    return usedSize + backingStorageSize;
+  }
+
   /** What a terminal or a log shows, without the spaces that fill its lines. */
   async screen(): Promise<string> {
     const rows = await this.page.locator(".xterm-rows > div").allInnerTexts();

@@ -79,6 +79,32 @@ describe.skipIf(browserProgram === undefined)("the dashboard in a real browser",
     await until("the log is shown", async () => (await user.screen()).includes("the end"));
     expect(await user.screen()).toContain("<img src=x");
 
+    const titleAtLoad = await user.page.title();
+    await user.open(`${place}/terminals`);
+    await user.button("New terminal").click();
+    await user.page.getByText("connected", { exact: true }).waitFor();
+    // A title, a link that runs, the clipboard, and a file: what terminals of other makers have obeyed.
+    const sequences = [
+      `\\033]0;${attack}\\007`,
+      "\\033]8;;javascript:window.attacked=1\\007click\\033]8;;\\007",
+      `\\033]52;c;${Buffer.from(attack).toString("base64")}\\007`,
+      "\\033]1337;File=inline=1:PHN2Zy8+\\007",
+    ];
+    await server.exec(id, `printf '%b' '${sequences.join("")} shown' > sequences`);
+    await user.page.keyboard.type("cat sequences; echo to-$((1+1))\n");
+    await until("the sequences are written", async () => (await user.screen()).includes("to-2"));
+    // The screen that gets the click lies over the rows.
+    await user.page.getByText("click").first().click({ force: true });
+    expect(await user.page.title()).toBe(titleAtLoad);
+
+    await server.call("POST", `/v1/sandboxes/${id}/lease`, { holder: attack, ttlMs: 60_000 });
+    await server.call("POST", `/v1/sandboxes/${id}/checkpoints`, { name: attack });
+    for (const tab of ["lease", "checkpoints", "events"]) {
+      await user.open(`${place}/${tab}`);
+      await user.page.getByText("onerror").first().waitFor();
+    }
+    await server.call("DELETE", `/v1/sandboxes/${id}/lease?break=true&reason=over`);
+
     await server.exec(id, `printf '%s' '${attack}' > page.html; touch '<b onclick=1>.txt'`);
     await user.open(`${place}/files`);
     await user.page.getByRole("button", { name: "<b onclick=1>.txt" }).waitFor();
@@ -115,13 +141,11 @@ describe.skipIf(browserProgram === undefined)("the dashboard in a real browser",
       return false;
     });
 
-    await user.open(`${place}/events`);
-    await user.page.getByRole("log", { name: "Events" }).waitFor();
     await user.open("sandboxes");
     await user.page.getByRole("link", { name: /onerror/ }).waitFor();
     expect(await isAttacked()).toBe(false);
     expect(user.complaints).toEqual([]);
-  });
+  }, 300_000);
 
   it("[DB8] has nothing serious for the accessibility checker on any page", async () => {
     await using server = await useSharedServer();
@@ -129,16 +153,21 @@ describe.skipIf(browserProgram === undefined)("the dashboard in a real browser",
     const id = await server.create({ scope: { repo: "github.com/acme/shop", branch: "main" } });
     await server.exec(id, "echo '# Shop' > README.md");
     await server.call("POST", `/v1/sandboxes/${id}/processes`, { command: "echo hello" });
-    await server.call("POST", `/v1/sandboxes/${id}/checkpoints`, { name: "first" });
+    const checkpoint = await server.call("POST", `/v1/sandboxes/${id}/checkpoints`, {
+      name: "first",
+    });
     await server.call("POST", `/v1/sandboxes/${id}/lease`, { holder: "alice" });
     await server.call("PUT", "/v1/plans/release-42", {});
     await server.call("PUT", "/v1/plans/release-42/sandboxes/shop", { sandboxId: id });
     const user = new DashboardUser(browser.page, server);
     await user.signIn();
-    const tabs = ["overview", "terminals", "processes", "files", "ports", "lease"];
+    await server.call("POST", "/v1/sandboxes", { from: checkpoint.body.id, start: false });
+    const tabs = ["overview", "terminals", "processes", "files", "ports", "lease", "checkpoints"];
     const places = [
-      ...["sandboxes", "plans", "plans/release-42", "machine"],
-      ...[...tabs, "checkpoints", "metadata", "events"].map((tab) => `sandboxes/${id}/${tab}`),
+      ...["sandboxes", "plans", "plans/release-42", "images", "keys", "machine"],
+      ...[...tabs, "metadata", "settings", "metrics", "events"].map(
+        (tab) => `sandboxes/${id}/${tab}`,
+      ),
     ];
     const findings: string[] = [];
     for (const [width, colorScheme] of [[1440, "light"] as const, [390, "dark"] as const]) {
