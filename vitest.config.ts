@@ -91,6 +91,7 @@ export default defineConfig({
                 DIRECTORY: { className: "DirectoryObject", useSQLite: true },
                 PLAN: { className: "PlanObject", useSQLite: true },
                 KEYS: { className: "KeysObject", useSQLite: true },
+                TEMPLATES: { className: "TemplatesObject", useSQLite: true },
                 MACHINE: { className: "ContainerObject", useSQLite: true },
               },
               serviceBindings: {

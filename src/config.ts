@@ -9,6 +9,7 @@ export type Env = {
   DIRECTORY: DurableObjectNamespace<import("./objects/directory/object.ts").DirectoryObject>;
   PLAN: DurableObjectNamespace<import("./objects/plan/object.ts").PlanObject>;
   KEYS: DurableObjectNamespace<import("./objects/keys/object.ts").KeysObject>;
+  TEMPLATES: DurableObjectNamespace<import("./objects/templates/object.ts").TemplatesObject>;
   /** The dashboard's files. */
   ASSETS?: Fetcher;
   BERTH_API_KEYS?: string;

@@ -13,6 +13,7 @@ import { Plan, Plans } from "./plans.ts";
 import { Sandbox } from "./sandbox.ts";
 import { type FollowEventsOptions, followEvents, type TenantEvent } from "./streams/events.ts";
 import type { Connection } from "./target.ts";
+import { Templates } from "./templates.ts";
 
 /** Options of `berth.create`. */
 export type CreateOptions = CallOptions & {
@@ -69,12 +70,15 @@ export class Berth {
   readonly images: Images;
   /** With an administrator's key: the keys of all tenants. */
   readonly keys: Keys;
+  /** File trees that were built by steps, from which sandboxes start. */
+  readonly templates: Templates;
   readonly #connection: Connection;
 
   private constructor(connection: Connection) {
     this.#connection = connection;
     this.keys = new Keys(connection.client);
     this.images = new Images(berthCalls(connection.client));
+    this.templates = new Templates(berthCalls(connection.client));
     this.plans = new Plans(berthCalls(connection.client));
   }
 

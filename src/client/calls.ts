@@ -2,7 +2,7 @@
  * The calls of the API over HTTP, flat as in the table of verbs: `Berth` and its handles (berth.ts, sandbox.ts) make
  * these calls, and tests compare them with those of other transports.
  */
-import type { BerthApi, PlanApi } from "../protocol/api.ts";
+import type { BerthApi, PlanApi, TemplateApi } from "../protocol/api.ts";
 import type { Image } from "../protocol/image.ts";
 import { limits } from "../protocol/limits.ts";
 import { type Cancellable, cancellable } from "./http/cancellable.ts";
@@ -13,7 +13,7 @@ import { streamEvents } from "./special.ts";
 import { type SandboxCalls, sandboxMethods } from "./verbs.ts";
 
 /** What an administrator does to images, which no binding may. */
-type BerthVerbs = Omit<BerthApi, "sandbox" | "plan"> & {
+type BerthVerbs = Omit<BerthApi, "sandbox" | "plan" | "template"> & {
   pullImage(call: { reference: string; waitMs?: number }): Promise<Image>;
   removeImage(reference: string): Promise<Image>;
   importImage(
@@ -25,13 +25,18 @@ type BerthVerbs = Omit<BerthApi, "sandbox" | "plan"> & {
 
 const images = "/v1/images";
 const image = `${images}/find`;
+const templates = "/v1/templates";
 
 /** The calls over all sandboxes and plans of one key. */
 export type PlanCalls = Cancellable<PlanApi>;
 
+export type TemplateCalls = Cancellable<TemplateApi>;
+
 export interface BerthCalls extends Cancellable<BerthVerbs> {
   /** The calls of one sandbox. */
   sandbox(id: string): SandboxCalls;
+  /** The calls of one template. */
+  template(reference: string): TemplateCalls;
   /** The calls of one plan. */
   plan(name: string): PlanCalls;
 }
@@ -40,6 +45,7 @@ export function berthCalls(client: HttpClient): BerthCalls {
   return {
     ...cancellable(client, berthVerbs),
     sandbox: (id) => cancellable(client, (over) => sandboxMethods(over, id)),
+    template: (reference) => cancellable(client, (over) => templateMethods(over, reference)),
     plan: (name) => cancellable(client, (over) => planMethods(over, name)),
   };
 }
@@ -73,8 +79,22 @@ function berthVerbs(client: HttpClient): BerthVerbs {
         upload: { content, type: "application/x-tar", progress },
         responseTimeoutMs: limits.imageImportMs,
       }),
+    buildTemplate: (body) => client.request({ method: "POST", path: templates, body }),
+    templates: () => client.request({ method: "GET", path: templates }),
     plans: (query = {}) =>
       client.request({ method: "GET", path: "/v1/plans", query: query as Query }),
+  };
+}
+
+/** The methods of one template: each sends one request. */
+function templateMethods(client: HttpClient, reference: string): TemplateApi {
+  const template = `${templates}/${pathSegment(reference)}`;
+  return {
+    get: (query = {}) => client.request({ method: "GET", path: template, query }),
+    log: (query = {}) => client.request({ method: "GET", path: `${template}/log`, query }),
+    cancel: () =>
+      client.request({ method: "POST", path: `${template}/cancel`, isRepeatable: true }),
+    remove: () => client.request({ method: "DELETE", path: template }),
   };
 }
 

@@ -21,6 +21,13 @@ import type {
 } from "./plan.ts";
 import type { LogsQuery } from "./process.ts";
 import type { CreateInput, Sandbox } from "./sandbox.ts";
+import type {
+  Template,
+  TemplateInput,
+  TemplateLog,
+  TemplateLogInput,
+  Templates,
+} from "./template.ts";
 import type { DerivedSandboxApi } from "./verbs/derived.ts";
 import type { GateOptions } from "./verbs/options.ts";
 
@@ -140,10 +147,28 @@ export interface BerthApi {
   images(): Promise<Images>;
   /** One image, or the progress of its pull. */
   image(reference: string): Promise<Image>;
+  /** Begins to build a template. Returns at once. */
+  buildTemplate(call: TemplateInput): Promise<Template>;
+  /** All templates, by name and tag. */
+  templates(): Promise<Templates>;
+  /** The methods of one template. Sends no request, so the template need not exist. */
+  template(reference: string): TemplateApi;
   /** One page of plans, by name. */
   plans(query?: PlansInput): Promise<PlansPage>;
   /** The methods of one plan. Sends no request, so the plan need not exist. */
   plan(name: string): PlanApi;
+}
+
+/** The methods of one template, by `name` or `name:tag`. */
+export interface TemplateApi {
+  /** The template with its newest build; waits up to `waitMs` for the end of that. */
+  get(query?: { waitMs?: number | undefined }): Promise<Template>;
+  /** What the newest build has written after a cursor; waits up to `waitMs` for more. */
+  log(query?: TemplateLogInput): Promise<TemplateLog>;
+  /** Cancels the build that runs. A version that was built earlier stays. */
+  cancel(): Promise<Template>;
+  /** Removes the template. Sandboxes that were created from it keep their files. */
+  remove(): Promise<Template>;
 }
 
 type RunOptions = {

@@ -30,7 +30,7 @@ export const checkpointSchema = component("Checkpoint", {
   tookMs: z.int().describe("Milliseconds that saving it took."),
   automatic: z.literal(true).optional().describe("Saved because of `checkpointEveryMs`."),
   inUse: z
-    .enum(["pause", "plan"])
+    .enum(["pause", "plan", "template"])
     .optional()
     .describe("What still needs it; it cannot be removed until then."),
 });

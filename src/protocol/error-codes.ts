@@ -33,6 +33,7 @@ export const errors = {
   scope_taken: row(409, "The scope has a sandbox already; `sandbox` names it."),
   in_other_plan: row(409, "A sandbox is in at most one plan; `plan` names it."),
   plan_busy: passing(409, "A commit or rollback of the plan runs; `commit` is its number."),
+  template_busy: passing(409, "A build of the template runs; `build` is its id."),
   nothing_to_commit: row(409, "No member has changed since its last commit."),
   nothing_to_roll_back: row(409, "No member has ever been committed."),
   stale_run: row(409, "The plan is past the run that this step belongs to."),

@@ -337,6 +337,31 @@ export const limits = {
   /** A call that imports an image. */
   imageImportMs: 60 * minute,
 
+  // Templates
+  /** Names with tags that a tenant has: each holds a tree. */
+  templatesMax: 100,
+  /** Builds of one tenant at once; each is a sandbox that works. */
+  templateBuildsMax: 8,
+  /** Steps of one build, and the whole call as JSON: it shares one row of at most 2 MB with what it inherits. */
+  templateStepsMax: 200,
+  templateBytesMax: 256 * KiB,
+  /** A build that takes longer has failed. */
+  templateBuildMs: 2 * 60 * minute,
+  /** The end of a build's log that is kept. */
+  templateLogCharsMax: MiB,
+  /** One part of a log, and how long a build reads no output while a step runs. */
+  templateLogPageCharsMax: 256 * KiB,
+  templateLogEveryMs: second,
+  /** Tries of one action of a build that fails for a passing reason, and the pause between them. */
+  templateTriesMax: 20,
+  templateRetryMs: 500,
+  /** How often builds, and trees that are no longer needed, are checked. */
+  templateCheckMs: 10 * second,
+  /** A tree is kept this long after a create named it, for sandboxes that do not exist yet. */
+  templateUseMs: 60 * minute,
+  /** Sandboxes of one tree that are remembered without asking whether they still need it. */
+  templateUsersMax: 256,
+
   // Checkpoints
   /** Checkpoints of one sandbox that a caller requested, each of which holds a tree, and the length of a name. */
   checkpointsMax: 50,

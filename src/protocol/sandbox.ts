@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { checkpointIdSchema } from "./checkpoint.ts";
 import { BerthError } from "./errors.ts";
+import { userSchema } from "./exec.ts";
 import { component } from "./fields/component.ts";
 import { pathSchema, sandboxEnvSchema } from "./fields/env.ts";
 import { stateNames } from "./fields/forms.ts";
@@ -17,6 +18,7 @@ import {
 import { flagSchema, wholeNumber } from "./fields/scalar.ts";
 import { clientSchema, onExistingSchema, scopeSchema } from "./fields/scope.ts";
 import { sizeNameSchema } from "./fields/size.ts";
+import { templateReferenceSchema } from "./fields/template-reference.ts";
 import { isolationSchema } from "./health.ts";
 import { limits } from "./limits.ts";
 import { metadataPatchSchema, metadataSchema } from "./metadata.ts";
@@ -80,6 +82,12 @@ export const createCallSchema = component("CreateCall", {
   from: checkpointIdSchema
     .optional()
     .describe("Starts with the files, and unless given the settings, of this checkpoint."),
+  template: templateReferenceSchema
+    .optional()
+    .describe("Starts with the files, and unless given the settings, of this template."),
+  user: userSchema
+    .optional()
+    .describe("Who runs commands, unless their call says otherwise; `berth` by default."),
   network: networkSchema.default({ internet: true }).describe("What the sandbox can reach."),
   metadata: metadataPatchSchema.default({}).describe("Your own keys and values."),
   start: z
@@ -181,6 +189,8 @@ export const sandboxSchema = component("Sandbox", {
     .describe("Settings that have no effect on this installation."),
   cwd: z.string().optional().describe("The folder in which commands run; /workspace if left out."),
   image: z.string().optional().describe("The name of its configured image."),
+  template: z.string().optional().describe("The name, tag and version of its template."),
+  user: z.string().optional().describe("Who runs its commands; `berth` if left out."),
   size: z.string().optional().describe("The name of its configured size."),
   network: networkSchema,
   idleTimeoutMs: z.int().describe("Milliseconds without work until `onIdle` happens."),

@@ -37,6 +37,7 @@ import * as lease from "./special/lease.ts";
 import { logs } from "./special/logs.ts";
 import * as metadata from "./special/metadata.ts";
 import * as plans from "./special/plans.ts";
+import * as templates from "./special/templates.ts";
 import * as terminals from "./special/terminals.ts";
 import * as tokens from "./special/tokens.ts";
 import { callerOfWire, serveWires } from "./wires.ts";
@@ -61,6 +62,12 @@ const special = {
   pullImage: images.pull,
   importImage: images.importArchive,
   removeImage: images.remove,
+  buildTemplate: templates.build,
+  listTemplates: templates.list,
+  getTemplate: templates.get,
+  readTemplateLog: templates.log,
+  cancelTemplateBuild: templates.cancel,
+  removeTemplate: templates.remove,
   acquireLease: lease.acquire,
   renewLease: lease.renew,
   releaseLease: lease.release,

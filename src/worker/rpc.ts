@@ -19,6 +19,7 @@ import { type Image, type Images, imageQuerySchema } from "../protocol/image.ts"
 import type { PlansInput, PlansPage } from "../protocol/plan.ts";
 import { type Caller, type Right, rightSchema, rights } from "../protocol/rights.ts";
 import type { CreateInput, Sandbox } from "../protocol/sandbox.ts";
+import type { Template, TemplateInput, Templates } from "../protocol/template.ts";
 import { splitArguments, targetOf } from "../protocol/verbs/arguments.ts";
 import { isSandboxMethod } from "../protocol/verbs/row.ts";
 import { type VerbName, type VerbRow, verbs } from "../protocol/verbs.ts";
@@ -37,6 +38,8 @@ import { findImage, listImages } from "./special/images.ts";
 import { PlanTarget } from "./special/plan-target.ts";
 import { listPlans, Plans } from "./special/plans.ts";
 import { type Binding, SpecialTarget } from "./special/sandbox-target.ts";
+import { TemplateTarget } from "./special/template-target.ts";
+import { buildTemplate, listTemplates, TemplateCalls } from "./special/templates.ts";
 
 /** `url`: the address at which people reach Berth; the addresses of ports start with it. */
 type Props = { tenant?: string; rights?: readonly Right[]; url?: string };
@@ -85,6 +88,20 @@ export class BerthEntry extends WorkerEntrypoint<Env, Props> implements BerthApi
   async image(reference: string): Promise<Image> {
     this.#callerFor("getImage");
     return findImage(this.env, validate(imageQuerySchema, { reference }).reference);
+  }
+
+  async buildTemplate(call: TemplateInput): Promise<Template> {
+    return buildTemplate(this.env, this.#callerFor("buildTemplate"), call);
+  }
+
+  async templates(): Promise<Templates> {
+    return listTemplates(this.env, this.#callerFor("listTemplates"));
+  }
+
+  template(reference: string): TemplateTarget {
+    return new TemplateTarget(
+      (verb) => new TemplateCalls(this.env, this.#callerFor(verb), reference),
+    );
   }
 
   async plans(query: PlansInput = {}): Promise<PlansPage> {

@@ -8,6 +8,7 @@ import { DirectoryObject } from "../../src/objects/directory/object.ts";
 import { KeysObject } from "../../src/objects/keys/object.ts";
 import { PlanObject } from "../../src/objects/plan/object.ts";
 import { SandboxObject } from "../../src/objects/sandbox/object.ts";
+import { TemplatesObject } from "../../src/objects/templates/object.ts";
 import type { BerthApi } from "../../src/protocol/api.ts";
 import type { Right } from "../../src/protocol/rights.ts";
 import type { ContainerRuntime } from "../../src/runtime/runtime.ts";
@@ -24,7 +25,7 @@ type Instance = {
   rows: DatabaseSync;
   alarm: number | undefined;
   kind: Kind;
-  object: SandboxObject | DirectoryObject | PlanObject | KeysObject | undefined;
+  object: SandboxObject | DirectoryObject | PlanObject | KeysObject | TemplatesObject | undefined;
   container: FakeContainer;
   /** Where containers are the platform's. */
   machine: PlatformMachine<FakeTree> | undefined;
@@ -37,7 +38,7 @@ type Instance = {
 /** One stored row. */
 export type StoredRow = Record<string, string | number | null>;
 
-type Kind = "Directory" | "Sandbox" | "Plan" | "Keys";
+type Kind = "Directory" | "Sandbox" | "Plan" | "Keys" | "Templates";
 export type ObjectCall = { from: Kind | "Worker"; to: Kind; verb: string };
 type CallInterceptor = <T>(call: ObjectCall, work: () => T) => T;
 
@@ -64,6 +65,10 @@ Object.assign(globalThis, {
   IdentityTransformStream: TransformStream,
   FixedLengthStream,
 });
+
+/** The templates and the Directory of a tenant have the same name. */
+const instanceName = (kind: Kind, name: string) =>
+  kind === "Templates" ? `templates of ${name}` : name;
 
 export class FakeBerth {
   readonly #instances = new Map<string, Instance>();
@@ -162,13 +167,15 @@ export class FakeBerth {
   #envOf(from: Kind | "Worker"): Env {
     const to = (kind: Kind) =>
       ({
-        getByName: (name: string) => this.#intercepted(from, kind, this.#object(kind, name)),
+        getByName: (name: string) =>
+          this.#intercepted(from, kind, this.#object(kind, instanceName(kind, name))),
       }) as never;
     return {
       SANDBOX: to("Sandbox"),
       DIRECTORY: to("Directory"),
       PLAN: to("Plan"),
       KEYS: to("Keys"),
+      TEMPLATES: to("Templates"),
       BERTH_SIZES: contractSizes,
       BERTH_SECRET: "the secret of a Berth in memory, which guards nothing",
     };
@@ -199,11 +206,26 @@ export class FakeBerth {
     if (kind === "Directory") return new DirectoryObject(state, env);
     if (kind === "Plan") return new PlanObject(state, env);
     if (kind === "Keys") return new KeysObject(state, env);
+    if (kind === "Templates")
+      return new TemplatesInMemory(state, env, (handle) => this.#removeTree(handle));
     if (instance.machine !== undefined) {
       Object.assign(state, { container: instance.machine.attach(), ...platformContext(env) });
       return new SandboxObject(state, env);
     }
     return new ObjectInMemory(state, env, fakeRuntime(container));
+  }
+
+  /** A tree that a template has taken over is still in the container that saved it. */
+  #findTree(handle: string): FakeTree | undefined {
+    for (const { container } of this.#instances.values()) {
+      const tree = container.snapshots.get(handle);
+      if (tree !== undefined) return tree;
+    }
+    return undefined;
+  }
+
+  async #removeTree(handle: string): Promise<void> {
+    for (const { container } of this.#instances.values()) container.snapshots.delete(handle);
   }
 
   #instance(id: string): Instance {
@@ -219,6 +241,7 @@ export class FakeBerth {
       background: new Set(),
       current: { isCut: false },
     };
+    instance.container.findElsewhere = (handle) => this.#findTree(handle);
     if (this.#isPlatform) {
       instance.machine = agentMachine(instance.container);
       this.onMachine(instance.machine);
@@ -242,6 +265,19 @@ function platformContext(env: Env): object {
 
 async function proxy(): Promise<Response> {
   return new Response("through the proxy");
+}
+
+class TemplatesInMemory extends TemplatesObject {
+  readonly #remove: (handle: string) => Promise<void>;
+
+  constructor(state: DurableObjectState, env: Env, remove: (handle: string) => Promise<void>) {
+    super(state, env);
+    this.#remove = remove;
+  }
+
+  protected override removeTree(handle: string): Promise<void> {
+    return this.#remove(handle);
+  }
 }
 
 class ObjectInMemory extends SandboxObject {

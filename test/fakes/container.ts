@@ -53,6 +53,8 @@ export class FakeContainer {
   files: "none" | "kept" = "none";
   tree = new FakeTree();
   readonly snapshots = new Map<string, FakeTree>();
+  /** Trees that other containers of the machine saved. */
+  findElsewhere: (handle: string) => FakeTree | undefined = () => undefined;
   /** Each verb that was called, in order. */
   readonly calls: string[] = [];
   /** The channel to its agents. */
@@ -169,7 +171,10 @@ async function start(container: FakeContainer, options: StartOptions): Promise<S
   }
   const hasOwn = container.files === "kept" && container.keepsFiles;
   const from = options.snapshot ?? (hasOwn ? undefined : options.base);
-  const saved = from === undefined ? undefined : container.snapshots.get(from);
+  const saved =
+    from === undefined
+      ? undefined
+      : (container.snapshots.get(from) ?? container.findElsewhere(from));
   if (from !== undefined && saved === undefined) {
     throw new BerthError("start_failed", `There is no snapshot ${from}.`, {
       facts: { reason: "snapshot_missing" },

@@ -18,7 +18,10 @@ const unsupported = ["unsupported"];
 const all = Object.keys(verbs) as VerbName[];
 /** The key of a tenant may not call these, or there is no such ticket, key or image. */
 const isAlwaysRefused = (name: VerbName) =>
-  (verbs[name] as VerbRow).right === "administrator" || ["signIn", "getImage"].includes(name);
+  (verbs[name] as VerbRow).right === "administrator" ||
+  ["signIn", "getImage"].includes(name) ||
+  // There is no such template.
+  (verbs[name] as VerbRow).path.includes(":template");
 /** An answer to these may go on for as long as it is read. */
 const streams: VerbName[] = ["watchFiles", "processLogs", "listEvents", "listTenantEvents"];
 

@@ -7,8 +7,11 @@ import { goodCall, hasJsonBody, wrongTypes } from "./routes.ts";
 import { Scene } from "./scene.ts";
 
 const all = Object.entries(verbs as Record<string, VerbRow>) as [VerbName, VerbRow][];
-/** Those of administrators refuse the keys of tenants before they read anything; an image has to be there. */
-const ofOthers: VerbName[] = ["getImage"];
+/** Those of administrators refuse the keys of tenants before they read anything; an image or a template has to be there. */
+const ofOthers: VerbName[] = [
+  "getImage",
+  ...(["getTemplate", "readTemplateLog", "cancelTemplateBuild", "removeTemplate"] as const),
+];
 const locked = all.filter(
   ([name, { right }]) =>
     right !== undefined && right !== "administrator" && !ofOthers.includes(name),

@@ -11,6 +11,7 @@ const samples: Partial<Record<VerbName, unknown>> = {
   moveFile: { from: "sample", to: "moved", overwrite: true },
   openPort: { port: 8000 },
   uploadArchive: archive({ name: "sample", body: "sample" }),
+  buildTemplate: { name: "sample" },
   putPlan: {},
   putMember: { create: { start: false } },
   commitPlan: {},

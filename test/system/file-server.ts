@@ -8,7 +8,13 @@ import { join } from "node:path";
 import { afterAll, expect } from "vitest";
 import { until } from "../until.ts";
 import { alive, type ProcessInfo, processesNaming } from "./processes.ts";
-import { type RecordedProcess, type Server, type StartOptions, startServer } from "./server.ts";
+import {
+  type RecordedProcess,
+  type RunningServer,
+  type Server,
+  type StartOptions,
+  startServer,
+} from "./server.ts";
 
 /** A server for all tests of a file. Call it where the file begins. */
 export async function startFileServer(options: StartOptions = {}): Promise<Server> {
@@ -71,7 +77,7 @@ export function killServer({ launcher, workerd, engine }: Server): void {
 }
 
 /** kill -9 of workerd; the server starts another, which serves at the same address. */
-export async function replaceWorkerd(server: Server): Promise<void> {
+export async function replaceWorkerd(server: RunningServer): Promise<void> {
   const { pid } = server.workerd;
   process.kill(pid, "SIGKILL");
   const isAnother = (recorded: RecordedProcess) =>
@@ -85,7 +91,7 @@ export async function replaceWorkerd(server: Server): Promise<void> {
 }
 
 /** kill -9 of the engine; the server starts another. */
-export async function replaceEngine(server: Server): Promise<void> {
+export async function replaceEngine(server: RunningServer): Promise<void> {
   const { pid } = server.engine;
   process.kill(pid, "SIGKILL");
   await until("the engine is another one", () =>

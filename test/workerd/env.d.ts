@@ -8,6 +8,7 @@ declare namespace Cloudflare {
     DIRECTORY: DurableObjectNamespace<import("./worker.ts").DirectoryObject>;
     PLAN: DurableObjectNamespace<import("./worker.ts").PlanObject>;
     KEYS: DurableObjectNamespace<import("./worker.ts").KeysObject>;
+    TEMPLATES: DurableObjectNamespace<import("./worker.ts").TemplatesObject>;
     MACHINE: DurableObjectNamespace<import("./worker.ts").ContainerObject>;
     /** The entry for other Workers, bound as tenant `local`, as tenant `other`, and without a tenant. */
     BERTH: Service<typeof import("./worker.ts").BerthApi>;

@@ -3,7 +3,14 @@ import { SandboxObject as RealSandboxObject } from "../../src/objects/sandbox/ob
 import type { ContainerRuntime } from "../../src/runtime/runtime.ts";
 import { runtimeOf } from "./container.ts";
 
-export { BerthApi, DirectoryObject, default, KeysObject, PlanObject } from "../../src/index.ts";
+export {
+  BerthApi,
+  DirectoryObject,
+  default,
+  KeysObject,
+  PlanObject,
+  TemplatesObject,
+} from "../../src/index.ts";
 export { ContainerObject } from "./container.ts";
 
 export class SandboxObject extends RealSandboxObject {

@@ -5,7 +5,7 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
-import type { BerthApi, PlanApi, SandboxApi } from "../../src/protocol/api.ts";
+import type { BerthApi, PlanApi, SandboxApi, TemplateApi } from "../../src/protocol/api.ts";
 import type { Power, Socket, World } from "../contract/sandbox-api.ts";
 import { fetchWorker, keys, stubOf } from "./calls.ts";
 import { containerOf } from "./container.ts";
@@ -113,6 +113,9 @@ function rpcBerth(bound: Bound): BerthApi {
     events: async (query) => await bound.events(query),
     images: async () => await bound.images(),
     image: async (reference) => await bound.image(reference),
+    buildTemplate: async (call) => await bound.buildTemplate(call),
+    templates: async () => await bound.templates(),
+    template: (reference) => awaited<TemplateApi>(() => bound.template(reference)),
     plans: async (query) => await bound.plans(query),
     sandbox: (id) => awaited<SandboxApi>(() => bound.sandbox(id)),
     plan: (name) => awaited<PlanApi>(() => bound.plan(name)),

@@ -12,6 +12,10 @@ export type SandboxSpec = {
   createdAt: number;
   env: Record<string, string>;
   cwd?: string | undefined;
+  /** Who runs commands, unless their call says otherwise; undefined: the default user. */
+  user?: string | undefined;
+  /** Name, tag and version of the template that it was created from. */
+  template?: string | undefined;
   image?: string | undefined;
   /** On one machine: the digest of its manifest. The files of the sandbox stand on exactly these layers. */
   imageDigest?: string | undefined;

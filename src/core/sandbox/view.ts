@@ -11,7 +11,8 @@ export function viewSandbox(
   plan?: string,
 ): Sandbox {
   const { spec, state } = record;
-  const { cwd, image, size, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } = spec;
+  const { cwd, user, template, image, size, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } =
+    spec;
   const { destroyPausedAfterMs, checkpointEveryMs, keepCheckpoints, settingsVersion } = spec;
   const { scope, client, madeBy, endAfterMs, onEnd, publicPorts, sudo, from } = spec;
   const endsAt = state.name === "running" ? state.endsAt : undefined;
@@ -32,6 +33,8 @@ export function viewSandbox(
         }
       : {}),
     ...(cwd === undefined ? {} : { cwd }),
+    ...(user === undefined ? {} : { user }),
+    ...(template === undefined ? {} : { template }),
     ...(image === undefined ? {} : { image }),
     ...(size === undefined ? {} : { size: size.name }),
     ...(maxLifetimeMs === undefined ? {} : { maxLifetimeMs }),
@@ -71,4 +74,10 @@ export function viewSandbox(
 function toRestored({ spec, restoredAt }: SandboxRecord): { restoredAt?: string } {
   const since = restoredAt ?? (spec.base === undefined ? undefined : spec.createdAt);
   return since === undefined ? {} : { restoredAt: new Date(since).toISOString() };
+}
+
+/** Whether it has run, so that a later start no longer needs the tree that it was created from. When in doubt it has not. */
+export function hasOwnFiles({ state }: SandboxRecord): boolean {
+  if (state.name === "paused") return state.reason !== "created";
+  return state.name !== "starting" && state.name !== "failed";
 }

@@ -3,6 +3,7 @@ import { DurableObject } from "cloudflare:workers";
 import { type Env, readConfig } from "../../config.ts";
 import type { ParticipantDecision } from "../../core/plan/pending.ts";
 import type { PartResult, Vote } from "../../core/plan/record.ts";
+import { hasOwnFiles } from "../../core/sandbox/view.ts";
 import type { Report } from "../../protocol/directory.ts";
 import type { Network } from "../../protocol/sandbox.ts";
 import { chooseRuntime } from "../../runtime/choose.ts";
@@ -23,6 +24,7 @@ import type {
   VerbCaller,
 } from "./dispatch/verb-call.ts";
 import { LeaseSockets } from "./lease/lease-socket.ts";
+import * as checkpoints from "./lifecycle/checkpoints.ts";
 import * as lifecycle from "./lifecycle/lifecycle.ts";
 
 export class SandboxObject extends DurableObject<Env> {
@@ -118,6 +120,20 @@ export class SandboxObject extends DurableObject<Env> {
     if (this.#actor.existing === undefined) return;
     this.#actor.reconciler.resume();
     await this.#actor.revocation.endKey(id);
+  }
+
+  /** Called by templates. The tree belongs to them from here on. A repeated call returns the same tree. */
+  saveForTemplate(
+    caller: { tenant: string },
+    handle: string,
+  ): Promise<Result<checkpoints.TemplateTree>> {
+    return this.#dispatcher.run(caller, (actor) => checkpoints.saveForTemplate(actor, handle));
+  }
+
+  /** Called by templates: whether it may still start from this tree, because it has no files of its own. */
+  async needsTree(handle: string): Promise<boolean> {
+    const record = this.#actor.existing?.sandbox;
+    return record !== undefined && record.spec.base === handle && !hasOwnFiles(record);
   }
 
   joinPlan(plan: PlanCaller, move: number): Promise<Result<null>> {

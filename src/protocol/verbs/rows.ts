@@ -14,6 +14,7 @@ import { sandboxRows } from "./sandboxes.ts";
 import { sessionRows } from "./sessions.ts";
 import { settingsRows } from "./settings.ts";
 import { signInRows } from "./sign-ins.ts";
+import { templateRows } from "./templates.ts";
 import { terminalRows } from "./terminals.ts";
 
 export const verbRows = (schemas: Schemas) => ({
@@ -27,6 +28,7 @@ export const verbRows = (schemas: Schemas) => ({
   ...signInRows(schemas),
   ...checkpointRows(schemas),
   ...imageRows(schemas),
+  ...templateRows(schemas),
   ...portRows(schemas),
   ...processRows(schemas),
   ...sessionRows(schemas),

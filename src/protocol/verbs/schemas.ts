@@ -20,4 +20,5 @@ export * from "../service.ts";
 export * from "../session.ts";
 export * from "../settings.ts";
 export * from "../sign-in.ts";
+export * from "../template.ts";
 export * from "../terminal.ts";

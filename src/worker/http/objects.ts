@@ -9,6 +9,7 @@ import type {
   VerbCalls,
 } from "../../objects/sandbox/dispatch/verb-call.ts";
 import type { Result } from "../../objects/shared/result.ts";
+import type { TemplatesObject } from "../../objects/templates/object.ts";
 import { BerthError, unknownSandbox } from "../../protocol/errors.ts";
 import type { Caller } from "../../protocol/rights.ts";
 import { isGeneratedHere } from "../auth/ids.ts";
@@ -25,6 +26,10 @@ export type CallVerb = <Name extends CallableVerb>(
 /** The name of a tenant comes from the key, so no caller can invent one. */
 export function directoryObject(env: Env, caller: Caller): DurableObjectStub<DirectoryObject> {
   return env.DIRECTORY.getByName(caller.tenant);
+}
+
+export function templatesObject(env: Env, caller: Caller): DurableObjectStub<TemplatesObject> {
+  return env.TEMPLATES.getByName(caller.tenant);
 }
 
 export function keysObject(env: Env): DurableObjectStub<KeysObject> {

@@ -20,6 +20,10 @@ const pathParameters: Record<string, { description: string; example: string }> =
   session: { description: "The id of the session.", example: "main" },
   terminal: { description: "The id of the terminal.", example: "main" },
   port: { description: "The number of the port in the sandbox.", example: "8000" },
+  template: {
+    description: "The name of the template, with its tag if it has one.",
+    example: "web:v2",
+  },
   plan: { description: "The name of the plan.", example: "release-42" },
   key: { description: "The name of the member within its plan.", example: "frontend" },
   keyId: { description: "The id of the key.", example: "9f86d081884c7d65" },

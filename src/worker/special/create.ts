@@ -14,7 +14,7 @@ import { gatedCaller, hashOf, idempotencyKey } from "../http/headers.ts";
 import { callsOf, directoryObject, unwrap } from "../http/objects.ts";
 import { readQuery } from "../http/query.ts";
 import { invalidField, validate } from "../http/validate.ts";
-import { copiesOf, newSandbox } from "./new-sandbox.ts";
+import { copiesOf, newSandbox, noteCopies } from "./new-sandbox.ts";
 
 /** The body as the caller wrote it: a fork distinguishes given fields from defaults. */
 export const unparsedSchema = z.unknown();
@@ -48,10 +48,12 @@ export async function createSandbox(
   else if (force)
     throw invalidField("force", "is only for `onExisting: replace`, which destroys a sandbox");
   const described = await newSandbox(env, caller, spec, body as object);
+  const others = count > 1 ? copiesOf(env, described.make, count - 1) : [];
+  await noteCopies(env, caller, call, others);
   const { made, sandbox } = unwrap(
     await directoryObject(env, caller).find({
       ...described,
-      ...(count > 1 ? { others: copiesOf(env, described.make, count - 1) } : {}),
+      ...(others.length > 0 ? { others } : {}),
       onExisting,
       claim: { token, ...(force ? { force: { by: caller.tenant } } : {}) },
       key: idempotencyKey(key),
@@ -59,7 +61,7 @@ export async function createSandbox(
     }),
   );
   if (made) await noteTenant(env, caller.tenant);
-  const { replaced, others } = sandbox;
+  const { replaced, others: otherIds } = sandbox;
   const isFinal = waitMs === 0 || sandbox.state !== "starting";
   const started = isFinal
     ? sandbox
@@ -71,7 +73,7 @@ export async function createSandbox(
       tenantId: tenantIdOf(caller.tenant, readConfig(env).secret),
       ...(made ? {} : { found: true }),
       ...(replaced === undefined ? {} : { replaced }),
-      ...(others === undefined ? {} : { others }),
+      ...(otherIds === undefined ? {} : { others: otherIds }),
     },
   };
 }

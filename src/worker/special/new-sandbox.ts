@@ -14,16 +14,21 @@ import { engineHealth } from "../../runtime/engine.ts";
 import { findImage } from "../../runtime/engine-images.ts";
 import { generateSandboxId } from "../auth/ids.ts";
 import { diskRefusal } from "../disk.ts";
-import { sandboxObject } from "../http/objects.ts";
+import { sandboxObject, templatesObject } from "../http/objects.ts";
 import { sandboxOf } from "../http/target.ts";
 import { invalidField, validate } from "../http/validate.ts";
 
 /** Merged settings have the same limits as given ones. */
 const mergedSchema = z.strictObject({ env: sandboxEnvSchema });
 
-type Policy = Omit<CreateCall, "count" | "from" | "onExisting" | "waitMs"> & {
+type Policy = Omit<CreateCall, "count" | "from" | "template" | "onExisting" | "waitMs"> & {
   imageDigest?: string | undefined;
 };
+
+type Given = Policy & Pick<CreateCall, "from" | "template">;
+
+/** What a sandbox takes from a checkpoint or a template. */
+type Origin = Pick<Fork, "base" | "metadata"> & { spec: Partial<Fork["spec"]> };
 
 /** `createRefusal`: why the origin of a fork cannot be used; an existing sandbox is found all the same. */
 type SandboxToCreate = { make: NewSandbox; createRefusal?: ErrorValue };
@@ -32,15 +37,17 @@ type SandboxToCreate = { make: NewSandbox; createRefusal?: ErrorValue };
 export async function newSandbox(
   env: Env,
   caller: Caller,
-  { from, ...given }: Policy & Pick<CreateCall, "from">,
+  call: Given,
   written: object,
 ): Promise<SandboxToCreate> {
+  const { from, template, ...given } = call;
   refuseHosts(env, given.network);
-  const policy = from === undefined ? await withImage(env, given) : given;
-  if (from !== undefined && given.image !== undefined && readConfig(env).engine !== undefined)
-    throw invalidField("image", "cannot be combined with `from`: a checkpoint has its own image");
+  refuseTwoOrigins(env, call);
+  const hasTree = from !== undefined || template !== undefined;
+  const policy = hasTree ? given : await withImage(env, given);
   const chosen = await sizeOf(env, policy.size);
-  const origin = from === undefined ? undefined : await originOf(env, caller, from);
+  const id = generateSandboxId(readConfig(env).secret);
+  const origin = hasTree ? await originOf(env, caller, call, id) : undefined;
   const inherited = origin !== undefined && "ok" in origin ? origin.ok : undefined;
   const {
     metadata,
@@ -50,7 +57,7 @@ export async function newSandbox(
   } = inherited === undefined ? policy : fork(policy, written, inherited);
   const size = chosen ?? inherited?.spec.size;
   const spec = {
-    id: generateSandboxId(readConfig(env).secret),
+    id,
     tenant: caller.tenant,
     createdAt: Date.now(),
     ...(caller.key === undefined ? {} : { madeBy: caller.key }),
@@ -102,28 +109,59 @@ function refuseHosts(env: Env, network: Network): void {
   if (refused !== undefined && readConfig(env).engine !== undefined) throw refused;
 }
 
-function originOf(env: Env, caller: Caller, checkpoint: string): Promise<Result<Fork>> {
-  return sandboxObject(env, sandboxOf(checkpoint)).callVerb(
-    "describeFork",
-    caller,
-    { checkpoint },
-    crypto.randomUUID(),
-  );
+/** Each of them brings the files of its own image. */
+function refuseTwoOrigins(env: Env, { from, template, image }: Given): void {
+  if (from !== undefined && template !== undefined)
+    throw invalidField("template", "cannot be combined with `from`");
+  if (image === undefined || readConfig(env).engine === undefined) return;
+  if (from !== undefined)
+    throw invalidField("image", "cannot be combined with `from`: a checkpoint has its own image");
+  if (template !== undefined)
+    throw invalidField("image", "cannot be combined with `template`, which has its own image");
+}
+
+async function originOf(
+  env: Env,
+  caller: Caller,
+  { from, template = "" }: Given,
+  id: string,
+): Promise<Result<Origin>> {
+  if (from !== undefined) {
+    const checkpoint = from;
+    const object = sandboxObject(env, sandboxOf(checkpoint));
+    return object.callVerb("describeFork", caller, { checkpoint }, crypto.randomUUID());
+  }
+  const found = await templatesObject(env, caller).origin(template, [id]);
+  if (!("ok" in found)) return found;
+  const { base, version, ...spec } = found.ok;
+  return { ok: { base, spec: { ...spec, template: version }, metadata: {} } };
+}
+
+/** Templates remember all that may start from a tree, so that it stays as long. */
+export async function noteCopies(
+  env: Env,
+  caller: Caller,
+  { template }: Pick<CreateCall, "template">,
+  copies: readonly NewSandbox[],
+): Promise<void> {
+  if (template === undefined || copies.length === 0) return;
+  const ids = copies.map(({ spec }) => spec.id);
+  await templatesObject(env, caller).origin(template, ids);
 }
 
 function fork(
   call: Policy,
   written: object,
-  { base, spec, metadata }: Fork,
-): Policy & { base: string } {
+  { base, spec, metadata }: Origin,
+): Policy & { base: string; template?: string } {
   const { env, cwd, image, imageDigest, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake } =
     spec;
   const { destroyPausedAfterMs, checkpointEveryMs, keepCheckpoints, services } = spec;
-  const { endAfterMs, onEnd, publicPorts, sudo } = spec;
+  const { endAfterMs, onEnd, publicPorts, sudo, user, template } = spec;
   const policy = {
     ...{ cwd, image, imageDigest, network, idleTimeoutMs, onIdle, maxLifetimeMs, wake },
     ...{ destroyPausedAfterMs, checkpointEveryMs, keepCheckpoints, services },
-    ...{ endAfterMs, onEnd, publicPorts, sudo },
+    ...{ endAfterMs, onEnd, publicPorts, sudo, user },
   };
   const inherited = Object.fromEntries(
     Object.entries(policy).filter(([name, value]) => value !== undefined && !(name in written)),
@@ -133,6 +171,7 @@ function fork(
     ...inherited,
     ...validate(mergedSchema, { env: { ...env, ...call.env } }),
     metadata: { ...metadata, ...call.metadata },
+    ...(template === undefined ? {} : { template }),
     base,
   };
 }

@@ -25,6 +25,12 @@ const bindingCalls: Partial<Record<VerbName, Verb>> = {
   listTenantEvents: (api) => api.events(),
   listImages: (api) => api.images(),
   getImage: (api) => api.image("app:1"),
+  buildTemplate: (api) => api.buildTemplate({ name: "t" }),
+  listTemplates: (api) => api.templates(),
+  getTemplate: (api) => api.template("t").get(),
+  readTemplateLog: (api) => api.template("t").log(),
+  cancelTemplateBuild: (api) => api.template("t").cancel(),
+  removeTemplate: (api) => api.template("t").remove(),
   createToken: (api) => api.sandbox(id).createToken({ rights: ["read"] }),
   revokeTokens: (api) => api.sandbox(id).revokeTokens(),
   listPlans: (api) => api.plans(),
@@ -41,7 +47,7 @@ const bindingCalls: Partial<Record<VerbName, Verb>> = {
 
 /** By REST, with the binding's rights in place of a key. */
 async function fetched(api: BerthApi, { method, path }: VerbRow): Promise<Response> {
-  const said: Record<string, string> = { id, plan: "p", key: "m", n: "1" };
+  const said: Record<string, string> = { id, plan: "p", key: "m", n: "1", template: "t" };
   const url = `http://berth${path.replaceAll(/:(\w+)/g, (_, name) => said[name] ?? "")}`;
   const reads = method === "GET" || method === "DELETE";
   const request = new Request(url, {

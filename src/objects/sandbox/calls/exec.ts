@@ -10,13 +10,12 @@ import { forwardResponse, forwardShort } from "../agent/forward-response.ts";
 import { refuseUnknown } from "../agent/handles.ts";
 import { runIdempotent } from "../idempotency/idempotent-call.ts";
 import { admitGatedCall } from "../lease/gated-admission.ts";
-import type { Call } from "./gated-call.ts";
+import { type Call, withDefaults } from "./gated-call.ts";
 
 export function exec(call: Call, command: ExecCall): Promise<WireResponse> {
-  const cwd = command.cwd ?? call.actor.facts.sandbox.spec.cwd;
   return runCommand(call, {
     path: agentPaths.exec,
-    body: { ...command, cwd },
+    body: withDefaults(call, command),
     identity: ["exec", command],
     lastsMs: command.timeoutMs,
   });

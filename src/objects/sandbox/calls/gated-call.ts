@@ -32,6 +32,15 @@ export type StartOptions = {
   lastsMs?: number;
 };
 
+/** Fills in the folder and the user of the sandbox where the call leaves them out. */
+export function withDefaults<Body extends { cwd?: string | undefined; user?: string | undefined }>(
+  { actor }: Pick<Call, "actor">,
+  body: Body,
+): Body {
+  const { cwd, user } = actor.facts.sandbox.spec;
+  return { ...body, cwd: body.cwd ?? cwd, user: body.user ?? user };
+}
+
 /** Passes the response on to the caller. */
 export type Forward<Answer> = (
   actor: SandboxActor,

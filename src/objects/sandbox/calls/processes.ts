@@ -9,14 +9,14 @@ import { watchEventStream } from "../agent/agent-event-streams.ts";
 import { forwardResponse } from "../agent/forward-response.ts";
 import { agentOfHandle } from "../agent/handles.ts";
 import { runCommand } from "./exec.ts";
-import { type Call, type StartOptions, start } from "./gated-call.ts";
+import { type Call, type StartOptions, start, withDefaults } from "./gated-call.ts";
 
 /** A command in a session waits for all commands before it, each of which has a timeout. */
 const queueMaxMs = limits.execTimeoutMaxMs * (1 + limits.sessionWaitersMax);
 
 export function createSession(call: Call, session: SessionCall): Promise<WireResponse> {
-  const cwd = session.cwd ?? call.actor.facts.sandbox.spec.cwd;
-  return start(call, { kind: "session", path: agentPaths.sessions, body: { ...session, cwd } });
+  const body = withDefaults(call, session);
+  return start(call, { kind: "session", path: agentPaths.sessions, body });
 }
 
 export async function execInSession(
@@ -37,10 +37,9 @@ export async function execInSession(
 }
 
 export function startProcess(call: Call, process: ProcessCall): Promise<WireResponse> {
-  const cwd = process.cwd ?? call.actor.facts.sandbox.spec.cwd;
   return startOrReplace(call, process, {
     path: agentPaths.processes,
-    body: { ...process, cwd },
+    body: withDefaults(call, process),
     identity: ["process", process],
     lastsMs: limits.agentHeadersMs,
   });

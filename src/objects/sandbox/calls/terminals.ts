@@ -12,11 +12,11 @@ import type { SandboxActor } from "../actor.ts";
 import { writeQuery } from "../agent/agent-client.ts";
 import { agentOfHandle } from "../agent/handles.ts";
 import type { Opener } from "../dispatch/opener.ts";
-import { type Call, start } from "./gated-call.ts";
+import { type Call, start, withDefaults } from "./gated-call.ts";
 
 export function create(call: Call, terminal: TerminalCall): Promise<WireResponse> {
-  const cwd = terminal.cwd ?? call.actor.facts.sandbox.spec.cwd;
-  return start(call, { kind: "terminal", path: agentPaths.terminals, body: { ...terminal, cwd } });
+  const body = withDefaults(call, terminal);
+  return start(call, { kind: "terminal", path: agentPaths.terminals, body });
 }
 
 /** The agent closes the WebSocket when the token or key that opened it is revoked. */

@@ -17,10 +17,11 @@ export function discardCheckpoint(actor: SandboxActor, id: string): void {
   if (row !== undefined && row.state !== "leaving") beginRemoval(actor, row);
 }
 
-/** Removes all trees of a sandbox that is being destroyed. */
+/** Removes all trees of a sandbox that is being destroyed, but those that a template has taken over. */
 export async function removeAll(actor: SandboxActor): Promise<void> {
   for (const row of listRows(actor.host)) {
-    await actor.container.removeSnapshot(row.handle);
+    const isOfTemplate = row.used_by === "template" && row.state === "ready";
+    if (!isOfTemplate) await actor.container.removeSnapshot(row.handle);
     deleteRow(actor.host, row.id);
   }
 }

@@ -14,7 +14,8 @@ export type CheckpointRow = {
   expires_at: number | null;
   bytes: number;
   took_ms: number;
-  used_by: "pause" | "plan" | null;
+  /** A tree that is used by a template outlives the sandbox: Templates removes it. */
+  used_by: "pause" | "plan" | "template" | null;
   automatic: 0 | 1;
 };
 

@@ -75,16 +75,44 @@ function refuseWhenFull(actor: SandboxActor): void {
     beginRemoval(actor, row);
 }
 
+export type TemplateTree = { handle: string; bytes: number; expiresAt: number | null };
+
+/** The caller chose the handle and has stored it, so no crash leaves a tree that nobody knows. */
+export async function saveForTemplate(actor: SandboxActor, handle: string): Promise<TemplateTree> {
+  actor.refuseIfDestroyed();
+  refuseWithoutSaving(actor);
+  const known = () =>
+    listRows(actor.host).find(({ name, used_by, state }) => {
+      return used_by === "template" && name === handle && state === "ready";
+    });
+  const viewTree = (row: CheckpointRow): TemplateTree => {
+    return { handle: row.handle, bytes: row.bytes, expiresAt: row.expires_at };
+  };
+  const saved = known();
+  if (saved !== undefined) return viewTree(saved);
+  const exclusive = { what: "a template", counted: true };
+  const end = await beginExclusive(actor, { mayWake: false }, exclusive);
+  try {
+    await waitUntilSettled(actor);
+    actor.refuseIfDestroyed();
+    return viewTree(await saveTree(actor, { name: handle, usedBy: "template", handle }));
+  } finally {
+    end();
+  }
+}
+
 type SaveOptions = {
   name: string | null;
   usedBy: CheckpointRow["used_by"];
   automatic?: boolean;
+  /** Generated if left out. */
+  handle?: string;
 };
 
 /** Saves the tree of this moment, completely or not at all. */
 export async function saveTree(
   actor: SandboxActor,
-  { name, usedBy, automatic = false }: SaveOptions,
+  { name, usedBy, automatic = false, handle: chosen }: SaveOptions,
 ): Promise<CheckpointRow> {
   const { host } = actor;
   const began = actor.now();
@@ -92,7 +120,7 @@ export async function saveTree(
     id: `${actor.facts.sandbox.spec.id}.${host.randomId(12)}`,
     name,
     state: "making",
-    handle: `c${host.randomId(23)}`,
+    handle: chosen ?? `c${host.randomId(23)}`,
     made_at: began,
     expires_at: null,
     bytes: 0,
