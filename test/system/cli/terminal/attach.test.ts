@@ -30,6 +30,8 @@ describe.skipIf(!hasTmux)("a terminal of the sandbox in the user's own", () => {
     await screen.isAsBefore();
     expect((await sandbox.terminal("main").get()).viewers).toBe(0);
     screen.type("clear; berth attach", "Enter");
+    // What is typed earlier, while the screen still shows the prompt, would go to the shell that ends.
+    await until("it is attached", async () => (await sandbox.terminal("main").get()).viewers === 1);
     await screen.shows("in-42");
     screen.type("exit 5", "Enter");
     await screen.shows("here>");
