@@ -70,7 +70,7 @@ test("[LV21] output that cannot be written is an error, and the changes of the c
   child.stderr?.on("data", (more) => {
     output += more;
   });
-  expect(await once(child, "close")).toEqual([1, null]);
+  expect(await once(child, "close")).toEqual([125, null]);
   expect(output).toMatch(/^error: The output could not be written: .*\nhint: /m);
   expect(existsSync(here("fetched"))).toBe(true);
   await expectNothingLeft(sandbox);
