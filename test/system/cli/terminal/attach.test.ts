@@ -1,4 +1,5 @@
 /** Tests commands that take over the user's terminal, in a real one (tmux): `berth attach` and `berth exec --tty`. */
+import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { until } from "../../../until.ts";
 import { CutProxy } from "../../client/cut-proxy.ts";
@@ -46,8 +47,10 @@ describe.skipIf(!hasTmux)("a terminal of the sandbox in the user's own", () => {
     await screen.shows(/\n23\n:/);
     screen.type("G");
     await screen.shows("200\n(END)");
-    process.kill(screen.childPid, "SIGTERM");
-    await screen.shows("here>");
+    const attached = screen.childPid;
+    process.kill(attached, "SIGTERM");
+    // Until then it may take what is typed.
+    await until("attach has ended", () => !existsSync(`/proc/${attached}`));
     await screen.hasEnded(143);
     expect((await sandbox.terminals.list()).map(({ id }) => id)).toEqual(["full"]);
     await sandbox.terminal("full").delete();
@@ -72,7 +75,7 @@ describe.skipIf(!hasTmux)("a terminal of the sandbox in the user's own", () => {
     proxy.stall();
     proxy.cut();
     await screen.shows("error: The lease has ended");
-    await screen.hasEnded(1);
+    await screen.hasEnded(125);
     const isGone = async () => (await sandbox.terminals.list()).length === 0;
     await until("its terminal is gone", isGone);
   });
