@@ -26,6 +26,10 @@ await user.open(`sandboxes/${id}/processes`);
 await user.button("Log").click();
 await until("the log is shown", async () => (await user.screen()).includes("ready on 8000"));
 await take("processes");
+await until("there is a line to draw", async () => {
+  const { body } = await server.call("GET", `/v1/sandboxes/${id}/metrics`);
+  return (body.metrics as object[]).length > 4;
+});
 await user.open(`sandboxes/${id}/metrics`);
 await user.page.locator(".u-wrap").first().waitFor();
 await take("metrics");

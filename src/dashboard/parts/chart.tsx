@@ -37,11 +37,11 @@ export function Chart({ title, times, lines, topMin, format }: ChartProps) {
         legend: { show: false },
         cursor: { y: false },
         scales: {
-          x: { range: (_, first, last) => [Math.min(first, last - spanMinS), last] },
+          x: { range: ({ data: [shown] }) => spanOf(shown) },
           y: { range: (_, __, top) => [0, Math.max(topMin, top)] },
         },
         axes: [
-          { ...axis, values: (_, ticks) => ticks.map(formatClock) },
+          { ...axis, space: 80, values: (_, ticks) => ticks.map(formatClock) },
           { ...axis, size: 70, values: (_, ticks) => ticks.map(format) },
         ],
         series: [
@@ -85,3 +85,9 @@ export function Chart({ title, times, lines, topMin, format }: ChartProps) {
 
 const formatClock = (seconds: number) =>
   new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+
+/** The library would show a day around a single value. */
+function spanOf(times: ArrayLike<number>): [first: number, last: number] {
+  const last = times[times.length - 1] ?? Date.now() / 1000;
+  return [Math.min(times[0] ?? last, last - spanMinS), last];
+}
