@@ -53,6 +53,8 @@ export class FakeContainer {
   files: "none" | "kept" = "none";
   tree = new FakeTree();
   readonly snapshots = new Map<string, FakeTree>();
+  /** The engine saves no tree under a handle that was removed. */
+  readonly removedSnapshots = new Set<string>();
   /** Trees that other containers of the machine saved. */
   findElsewhere: (handle: string) => FakeTree | undefined = () => undefined;
   /** Each verb that was called, in order. */
@@ -135,6 +137,8 @@ export function fakeRuntime(container: FakeContainer): ContainerRuntime {
       }
       container.calls.push(`snapshot ${snapshotId}`);
       await applyFault(container, "snapshot");
+      if (container.removedSnapshots.has(snapshotId))
+        throw new BerthError("not_found", `Snapshot ${snapshotId} was removed.`);
       if (!container.snapshots.has(snapshotId))
         container.snapshots.set(snapshotId, container.tree.copy());
       return { handle: snapshotId, bytes: 1 };
@@ -142,6 +146,7 @@ export function fakeRuntime(container: FakeContainer): ContainerRuntime {
     async removeSnapshot(handle) {
       container.calls.push(`remove ${handle}`);
       container.snapshots.delete(handle);
+      container.removedSnapshots.add(handle);
     },
     async changes(call) {
       container.calls.push(`changes ${call.to}`);

@@ -27,7 +27,7 @@ export function builderOf(
         ...program,
         stdin: "none" as const,
         timeoutMs: limits.templateBuildMs,
-        logBytesMax: limits.processLogDefaultBytes,
+        logBytesMax: limits.templateLogCharsMax,
         onFull: "drop" as const,
       };
       const args = { body, gated: { mayWake: false, key } };

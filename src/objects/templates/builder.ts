@@ -3,7 +3,7 @@ import type { Build, BuildEvent } from "../../core/template/build.ts";
 import { asBerthError, BerthError, errors } from "../../protocol/errors.ts";
 import { limits } from "../../protocol/limits.ts";
 import type { ObjectHost } from "../shared/host.ts";
-import { messageOf } from "../shared/result.ts";
+import { messageOf, toBerthError } from "../shared/result.ts";
 import { sleep } from "../shared/timeout.ts";
 import type { BuilderPort, StoredTree, TemplatePorts } from "./ports.ts";
 import { type BuildJob, readJob } from "./rows.ts";
@@ -56,7 +56,11 @@ export class Builder {
 
   async #start({ job, builder }: Context): Promise<BuildChange | undefined> {
     const made = await this.#ports.make(job.make);
-    if ("refused" in made) return failed(made.refused.message);
+    if ("refused" in made) {
+      const { refused } = made;
+      if (!errors[refused.code].retryable) return failed(refused.message);
+      throw toBerthError(refused);
+    }
     const { state, reason, message } = await builder.waitUntilStarted(limits.templateLogEveryMs);
     if (state === "starting") return undefined;
     if (state === "running") return { event: { type: "started" } };
@@ -84,7 +88,9 @@ export class Builder {
   async #fail(build: Build, error: unknown): Promise<BuildChange | undefined> {
     const known = asBerthError(error);
     this.#tries += 1;
-    const passes = known === undefined || errors[known.code].retryable;
+    // A sandbox whose object ended during a save removes the half tree and its handle; another one can be saved.
+    const isHandleGone = build.state.name === "saving" && known?.code === "not_found";
+    const passes = known === undefined || errors[known.code].retryable || isHandleGone;
     if (!passes || this.#tries >= limits.templateTriesMax) return failed(reasonOf(build, error));
     this.#host.log({ build: build.id, failed: build.state.name, message: messageOf(error) });
     await sleep(this.#host, limits.templateRetryMs);

@@ -1,8 +1,10 @@
 /** Works on builds until they have ended, and then removes their sandboxes. Runs once for each build. */
 import { type Build, isBuilding } from "../../core/template/build.ts";
+import { errors } from "../../protocol/errors.ts";
+import type { NewSandbox } from "../sandbox/lifecycle/lifecycle.ts";
 import { BackgroundTasks } from "../shared/background.ts";
 import type { ObjectHost } from "../shared/host.ts";
-import { messageOf } from "../shared/result.ts";
+import { messageOf, toBerthError } from "../shared/result.ts";
 import { type BuildChange, Builder } from "./builder.ts";
 import type { TemplatePorts } from "./ports.ts";
 import { findBuild, loadJob } from "./rows.ts";
@@ -70,12 +72,20 @@ export class Driver {
     return build?.id === id && isBuilding(build) ? build : undefined;
   }
 
+  /** False: it was refused for good. Throws where it may be made later all the same. */
+  async #make(make: NewSandbox): Promise<boolean> {
+    const made = await this.#ports.make(make);
+    if ("ok" in made) return true;
+    if (errors[made.refused.code].retryable) throw toBerthError(made.refused);
+    return false;
+  }
+
   async #clear(build: Build): Promise<void> {
     const { make } = loadJob(this.#host, build);
     const { tenant } = make.spec;
     try {
       // A create on its way would otherwise make the sandbox after its end.
-      const isMade = build.hasSandbox || "ok" in (await this.#ports.make(make));
+      const isMade = build.hasSandbox || (await this.#make(make));
       if (isMade) await this.#ports.builderOf({ tenant, sandbox: build.sandbox }).end();
       this.#commit(build, { event: { type: "cleared" } });
     } catch (error) {

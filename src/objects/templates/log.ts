@@ -6,10 +6,11 @@ import type { ObjectHost } from "../shared/host.ts";
 type Part = { start: number; text: string };
 type Reference = Pick<Build, "name" | "tag">;
 
-/** The oldest parts make room. */
-export function appendLog(host: ObjectHost, { name, tag }: Reference, text: string): void {
-  if (text === "") return;
-  let start = logEnd(host, { name, tag });
+/** The oldest parts make room; of more than fits, only the end is written. */
+export function appendLog(host: ObjectHost, { name, tag }: Reference, added: string): void {
+  if (added === "") return;
+  const text = added.slice(-limits.templateLogCharsMax);
+  let start = logEnd(host, { name, tag }) + added.length - text.length;
   for (let from = 0; from < text.length; from += limits.templateLogPageCharsMax) {
     const part = text.slice(from, from + limits.templateLogPageCharsMax);
     host.sql(

@@ -14,7 +14,7 @@ import { gatedCaller, hashOf, idempotencyKey } from "../http/headers.ts";
 import { callsOf, directoryObject, unwrap } from "../http/objects.ts";
 import { readQuery } from "../http/query.ts";
 import { invalidField, validate } from "../http/validate.ts";
-import { copiesOf, newSandbox, noteCopies } from "./new-sandbox.ts";
+import { newSandbox } from "./new-sandbox.ts";
 
 /** The body as the caller wrote it: a fork distinguishes given fields from defaults. */
 export const unparsedSchema = z.unknown();
@@ -47,13 +47,10 @@ export async function createSandbox(
   if (onExisting === "replace") requireRight(caller, "lifecycle", undefined);
   else if (force)
     throw invalidField("force", "is only for `onExisting: replace`, which destroys a sandbox");
-  const described = await newSandbox(env, caller, spec, body as object);
-  const others = count > 1 ? copiesOf(env, described.make, count - 1) : [];
-  await noteCopies(env, caller, call, others);
+  const described = await newSandbox(env, caller, spec, body as object, count);
   const { made, sandbox } = unwrap(
     await directoryObject(env, caller).find({
       ...described,
-      ...(others.length > 0 ? { others } : {}),
       onExisting,
       claim: { token, ...(force ? { force: { by: caller.tenant } } : {}) },
       key: idempotencyKey(key),

@@ -31,14 +31,15 @@ type Given = Policy & Pick<CreateCall, "from" | "template">;
 type Origin = Pick<Fork, "base" | "metadata"> & { spec: Partial<Fork["spec"]> };
 
 /** `createRefusal`: why the origin of a fork cannot be used; an existing sandbox is found all the same. */
-type SandboxToCreate = { make: NewSandbox; createRefusal?: ErrorValue };
+type SandboxToCreate = { make: NewSandbox; others?: NewSandbox[]; createRefusal?: ErrorValue };
 
-/** `written`: the call as the caller wrote it; a fork inherits only what the caller did not give. */
+/** `written`: the call as the caller wrote it; a fork inherits only what the caller did not give. `count`: so many alike. */
 export async function newSandbox(
   env: Env,
   caller: Caller,
   call: Given,
   written: object,
+  count = 1,
 ): Promise<SandboxToCreate> {
   const { from, template, ...given } = call;
   refuseHosts(env, given.network);
@@ -46,8 +47,10 @@ export async function newSandbox(
   const hasTree = from !== undefined || template !== undefined;
   const policy = hasTree ? given : await withImage(env, given);
   const chosen = await sizeOf(env, policy.size);
-  const id = generateSandboxId(readConfig(env).secret);
-  const origin = hasTree ? await originOf(env, caller, call, id) : undefined;
+  const { secret } = readConfig(env);
+  const id = generateSandboxId(secret);
+  const others = Array.from({ length: count - 1 }, () => generateSandboxId(secret));
+  const origin = hasTree ? await originOf(env, caller, call, [id, ...others]) : undefined;
   const inherited = origin !== undefined && "ok" in origin ? origin.ok : undefined;
   const {
     metadata,
@@ -68,8 +71,10 @@ export async function newSandbox(
   const full = await diskRefusal(env);
   const createRefusal =
     full ?? (origin !== undefined && "refused" in origin ? origin.refused : undefined);
+  const make: NewSandbox = { spec, metadata: withoutRemovals(metadata), start };
   return {
-    make: { spec, metadata: withoutRemovals(metadata), start },
+    make,
+    ...(others.length > 0 ? { others: others.map((other) => withId(make, other)) } : {}),
     ...(createRefusal === undefined ? {} : { createRefusal }),
   };
 }
@@ -94,13 +99,8 @@ async function withImage(env: Env, policy: Policy): Promise<Policy> {
   };
 }
 
-/** Further sandboxes like this one. */
-export function copiesOf(env: Env, make: NewSandbox, count: number): NewSandbox[] {
-  const { secret } = readConfig(env);
-  return Array.from({ length: count }, () => ({
-    ...make,
-    spec: { ...make.spec, id: generateSandboxId(secret) },
-  }));
+function withId(make: NewSandbox, id: string): NewSandbox {
+  return { ...make, spec: { ...make.spec, id } };
 }
 
 /** The engine cannot filter hosts. Refused here, because asking an object would create it. */
@@ -124,29 +124,18 @@ async function originOf(
   env: Env,
   caller: Caller,
   { from, template = "" }: Given,
-  id: string,
+  ids: string[],
 ): Promise<Result<Origin>> {
   if (from !== undefined) {
     const checkpoint = from;
     const object = sandboxObject(env, sandboxOf(checkpoint));
     return object.callVerb("describeFork", caller, { checkpoint }, crypto.randomUUID());
   }
-  const found = await templatesObject(env, caller).origin(template, [id]);
+  // It remembers all that may start from the tree in one step, so that the tree stays as long.
+  const found = await templatesObject(env, caller).origin(template, ids);
   if (!("ok" in found)) return found;
   const { base, version, ...spec } = found.ok;
   return { ok: { base, spec: { ...spec, template: version }, metadata: {} } };
-}
-
-/** Templates remember all that may start from a tree, so that it stays as long. */
-export async function noteCopies(
-  env: Env,
-  caller: Caller,
-  { template }: Pick<CreateCall, "template">,
-  copies: readonly NewSandbox[],
-): Promise<void> {
-  if (template === undefined || copies.length === 0) return;
-  const ids = copies.map(({ spec }) => spec.id);
-  await templatesObject(env, caller).origin(template, ids);
 }
 
 function fork(

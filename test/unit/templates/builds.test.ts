@@ -4,21 +4,22 @@ import type { BerthApi } from "../../../src/protocol/api.ts";
 import { rights } from "../../../src/protocol/rights.ts";
 import type { Template, TemplateInput } from "../../../src/protocol/template.ts";
 import { FakeBerth, type ObjectCall } from "../../fakes/berth.ts";
+import type { FakeContainer } from "../../fakes/container.ts";
 import { until } from "../../until.ts";
 
 const object = "templates of local";
 
 class Builds {
   readonly calls: ObjectCall[] = [];
-  onCall: (call: ObjectCall) => void = () => {};
+  /** Undefined: the object answers. */
+  onCall: (call: ObjectCall) => unknown = () => undefined;
   readonly berth: FakeBerth;
   readonly api: BerthApi;
 
   constructor() {
-    this.berth = new FakeBerth((call, work) => {
+    this.berth = new FakeBerth(<T>(call: ObjectCall, work: () => T) => {
       this.calls.push(call);
-      this.onCall(call);
-      return work();
+      return (this.onCall(call) as T | undefined) ?? work();
     });
     this.api = this.berth.bind({ tenant: "local", rights });
   }
@@ -155,6 +156,37 @@ describe("a build", () => {
     });
   });
 
+  it("[TP6] all objects crash while its files are saved: it continues", async () => {
+    const builds = new Builds();
+    let container: FakeContainer | undefined;
+    let sandbox = "";
+    builds.onCall = ({ verb }) => {
+      if (verb !== "saveForTemplate" || container !== undefined) return;
+      container = builds.berth.container(sandbox);
+      container.fault = { verb: "snapshot", hold: true };
+    };
+    const begun = await builds.api.buildTemplate({ name: "web", steps: [{ run: "true" }] });
+    sandbox = begun.build.sandbox ?? "";
+    await until("its files are being saved", () => (container?.held.size ?? 0) > 0);
+    for (const crashed of [sandbox, object]) builds.berth.crash(crashed);
+    container?.release();
+    const { build } = await builds.untilEnded("web", begun);
+    expect(build).toMatchObject({ state: "ready" });
+    expect(container?.removedSnapshots.size).toBeGreaterThan(0);
+  });
+
+  it("[TP6] its create is refused for a moment: it continues", async () => {
+    const builds = new Builds();
+    let refusals = 0;
+    builds.onCall = ({ from, verb }) => {
+      if (from !== "Templates" || verb !== "make" || refusals++ > 0) return undefined;
+      return Promise.resolve({ refused: { code: "unavailable", message: "for a moment" } });
+    };
+    const { build } = await builds.build();
+    expect(refusals).toBeGreaterThan(1);
+    expect(build).toMatchObject({ state: "ready" });
+  });
+
   it("[TP6] its sandbox is destroyed: it has failed, and says so", async () => {
     const builds = new Builds();
     const begun = await builds.api.buildTemplate({ name: "web", steps: [{ run: "sleep 600" }] });
@@ -168,6 +200,14 @@ describe("a build", () => {
 });
 
 describe("a template that is removed", () => {
+  it("[TP7] stays for all sandboxes of one create, which it learns of in one step", async () => {
+    const builds = new Builds();
+    await builds.build();
+    await builds.api.create({ template: "web", count: 3, start: false });
+    expect(builds.calls.filter(({ verb }) => verb === "origin")).toHaveLength(1);
+    expect(builds.berth.dump(object).get("user")).toHaveLength(3);
+  });
+
   it("[TP7] stays for a sandbox that has not started yet, and its tree goes when nothing needs it", async () => {
     const builds = new Builds();
     await builds.build({ steps: [{ run: "true" }] });
