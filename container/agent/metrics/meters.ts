@@ -4,6 +4,8 @@ import { availableParallelism, totalmem } from "node:os";
 import type { Metric, Metrics } from "../../../src/protocol/metrics.ts";
 import type { CgroupMeters } from "../../engine/jail/meters.ts";
 
+import { catchCodes } from "../kernel/error-codes.ts";
+
 export type Meters = { cgroup: CgroupMeters; hasOwnNetwork: boolean };
 
 export type Measured = Omit<Metric, "at" | "processors">;
@@ -98,7 +100,10 @@ function readOwnMemory(pid: number): number {
 }
 
 function readDisk(workspace: string): { usedBytes: number; allBytes: number } {
-  const { blocks, bfree, bavail, bsize } = statfsSync(workspace);
+  // A root inside may have moved it away.
+  const disk = catchCodes(["ENOENT", "ENOTDIR"], () => statfsSync(workspace));
+  if (disk === undefined) return { usedBytes: 0, allBytes: 0 };
+  const { blocks, bfree, bavail, bsize } = disk;
   const used = blocks - bfree;
   return { usedBytes: used * bsize, allBytes: (used + bavail) * bsize };
 }

@@ -50,10 +50,21 @@ export class MetricRoutes implements AgentModule {
   }
 
   #keep(): void {
-    const metric = this.#current(0);
+    const metric = this.#currentOrUndefined();
+    if (metric === undefined) return;
     this.#kept.push(metric);
     if (this.#kept.length > limits.metricsMax) this.#kept.shift();
     this.#base = { atMs: performance.now(), processorMs: metric.processorMs };
+  }
+
+  /** Undefined: what is measured cannot be read now. Thrown from a timer, that would end the agent. */
+  #currentOrUndefined(): Metric | undefined {
+    try {
+      return this.#current(0);
+    } catch (error) {
+      console.error("the sandbox cannot be measured:", error);
+      return undefined;
+    }
   }
 
   #current(maxAgeMs: number = freshMs): Metric {

@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { measure } from "../../../container/agent/metrics/meters.ts";
+import { CgroupMeters } from "../../../container/engine/jail/meters.ts";
 import type { Metrics } from "../../../src/protocol/metrics.ts";
 import { until } from "../../until.ts";
 import { Agent } from "../agent.ts";
@@ -44,4 +46,9 @@ test("[ME2] a measurement counts the agent's descendants, whose time stays after
 test("[ME2] many callers at once share one measurement", async () => {
   const all = await Promise.all(Array.from({ length: 50 }, newest));
   expect(new Set(all.map((metric) => metric.at)).size).toBeLessThan(all.length);
+});
+
+test("[ME2] a workspace that was moved away ends no measurement", () => {
+  const meters = { cgroup: new CgroupMeters([]), hasOwnNetwork: false };
+  expect(measure(meters, "/no/such/folder")).toMatchObject({ diskBytes: 0 });
 });
