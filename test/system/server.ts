@@ -267,7 +267,7 @@ async function endNow({ child, ended }: Launched): Promise<void> {
 export function cleanEnvironment(more: Record<string, string>): Record<string, string> {
   const own = Object.entries(process.env).filter(
     ([name, value]) =>
-      value !== undefined && !/^(npm_|BERTH_|VITEST|NODE_|INIT_CWD$|TEST$)/.test(name),
+      value !== undefined && !/^(npm_|BERTH_|VITEST|NODE_|INIT_CWD$|TEST$|CI$)/.test(name),
   ) as [string, string][];
   const env = Object.fromEntries(own);
   const path = (env.PATH ?? "").split(":").filter((part) => !part.includes("node_modules"));

@@ -47,8 +47,6 @@ export class CliUser implements Disposable {
       NODE_COMPILE_CACHE: join(tmpdir(), "berth-compile-cache"),
       ...(server === undefined ? {} : { BERTH_URL: server.url, BERTH_KEY: server.key }),
     });
-    // In CI all share a sandbox.
-    delete this.#env.CI;
     delete this.#env.NO_COLOR;
     delete this.#env.FORCE_COLOR;
     this.git(this.home, "config", "--global", "user.email", "user@example.com");
