@@ -65,14 +65,15 @@ async function findAgreed(
     throw thrown;
   });
   if (output === undefined) return undefined;
-  const [home = "-", commit = "-", restored = ""] = output.toString("latin1").trim().split("\n");
+  const lines = output.toString("latin1").trim().split("\n");
+  const [home = "-", commit = "-", state = "-", restored = ""] = lines;
   const isRestored = restored === "restored";
-  const candidates = isRestored ? ["refs/berth/state:w"] : [home, "refs/berth/state:w"];
+  // Another checkout may have sent last. What this one sent before says nothing about the files that are there now.
+  const isOurs = isRestored || state === (await findId(repository, "refs/berth/state"));
+  const candidates = [...(isRestored ? [] : [home]), ...(isOurs ? ["refs/berth/state:w"] : [])];
   for (const candidate of candidates) {
-    const args = ["rev-parse", "--quiet", "--verify", candidate];
-    const found = await repository.raw.run(args, { okCodes: [1, 128] });
-    const files = found.stdout.toString().trim();
-    if (found.code === 0 && (await hasTree(repository, files))) {
+    const files = await findId(repository, candidate);
+    if (files !== undefined && (await hasTree(repository, files))) {
       return {
         files,
         ...(commit !== "-" && { commit }),
@@ -84,6 +85,12 @@ async function findAgreed(
     input: "",
   });
   return { files: empty, ...(commit !== "-" && { commit }) };
+}
+
+async function findId({ raw }: Repository, name: string): Promise<string | undefined> {
+  const args = ["rev-parse", "--quiet", "--verify", name];
+  const { code, stdout } = await raw.run(args, { okCodes: [1, 128] });
+  return code === 0 ? stdout.toString().trim() : undefined;
 }
 
 async function hasTree({ raw }: Repository, id: string): Promise<boolean> {

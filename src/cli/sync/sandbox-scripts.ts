@@ -286,13 +286,15 @@ if [ "$bytes" -le "$inline" ]; then cat "$ours/leave.pack"; rm -f "$ours/leave.p
 `;
 
 /**
- * Prints what sandbox and checkout agreed on: the tree of the files and the commit, each or -; then `restored` if the
- * files are those of a checkpoint that no sync has seen. Arguments: folder, when a checkpoint was restored or -.
+ * Prints what sandbox and checkout agreed on: the tree of the files, the commit and the state that was sent, each or -;
+ * then `restored` if the files are those of a checkpoint that no sync has seen. Arguments: folder, when a checkpoint was
+ * restored or -.
  */
 export const readAgreedScript = `${preamble}
 if [ ! -f "$ours/index" ]; then exit 66; fi
 raw rev-parse -q --verify refs/berth/home || raw rev-parse -q --verify refs/berth/state:w || echo -
 raw rev-parse -q --verify refs/berth/state^1 || echo -
+raw rev-parse -q --verify refs/berth/state || echo -
 if [ "$2" != - ] && [ "$(cat "$ours/restored" 2>/dev/null || :)" != "$2" ]; then echo restored; fi
 `;
 

@@ -231,6 +231,20 @@ describe("[SY30] what only the sandbox has is kept before a sync replaces it", (
     expect((await pair.sync(restoredAt)).news).toEqual([]);
   });
 
+  it("[SY33] pull overwrites nothing here after another checkout has sent to the same sandbox", async () => {
+    using pair = new Pair();
+    using other = Checkout.begun({ "theirs.txt": "theirs\n" });
+    const of = pair.checkout;
+    of.write("a.txt", "edited here\n");
+    of.write("new.txt", "new here\n");
+    await pair.exec("true");
+    const { baseline } = await syncUp(pair.sandbox.handle, other.root);
+    await pull(pair.sandbox.handle, other.root, baseline);
+    const pulled = await pullNow(pair.sandbox.handle, of.root, {});
+    expect(pulled).toMatchObject({ changed: ["theirs.txt"], kept: [] });
+    expect(of.contents("a.txt", "new.txt")).toEqual(["edited here\n", "new here\n"]);
+  });
+
   it("[SY30] kept work is applied to the checkout as changes of a command are", async () => {
     using pair = new Pair();
     const of = pair.checkout;
