@@ -28,7 +28,7 @@ const showCommand = command({
     const common = [`--color=${colour}`, "--no-ext-diff", "--no-textconv"];
     if (commits > 0) {
       const format = "--format=commit %H%nAuthor: %an <%ae>%n%n%w(0,4,4)%B";
-      const range = [`--max-count=${commits}`, `${commit}^2`];
+      const range = [`--max-count=${commits}`, `${commit}^@`, `^${commit}^1`];
       await repository.raw.run(["log", `--color=${colour}`, format, ...range], print);
     }
     await repository.raw.run(["diff", ...common, `${commit}^1`, commit], print);

@@ -66,6 +66,11 @@ keep_names() {
   fi
   mine update-index --add --remove --replace -z --stdin < "$ours/kept.files"
 }
+# How many commits of the sandbox these commits have.
+count_ahead() {
+  sent=$(raw rev-parse -q --verify refs/berth/state^1 || :)
+  plain rev-list --count "$@" \${sent:+^$sent} \${commit:+^$commit} 2>/dev/null || echo 0
+}
 # Looks for work before anything is replaced, and keeps it.
 keep_work() {
   keeping= restoring= seen=
@@ -94,11 +99,15 @@ keep_work() {
     fi
   fi
   keep_names
-  ahead=0
-  if [ -n "$there" ] && [ "$there" != "$commit" ]; then
-    sent=$(raw rev-parse -q --verify refs/berth/state^1 || :)
-    ahead=$(plain rev-list --count "$there" \${sent:+^$sent} \${commit:+^$commit} 2>/dev/null || echo 0)
-  fi
+  ahead=0 tips=
+  # HEAD may be elsewhere while the branch is replaced: after a checkout, or in a rebase.
+  branch=$(raw cat-file blob "$state:m/head")
+  if [ -n "$branch" ]; then branch=$(plain rev-parse -q --verify "$branch^{commit}" || :); fi
+  if [ "$branch" = "$there" ]; then branch=; fi
+  for tip in $there $branch; do
+    if [ "$tip" != "$commit" ] && [ "$(count_ahead "$tip")" != 0 ]; then tips="$tips $tip"; fi
+  done
+  if [ -n "$tips" ]; then ahead=$(count_ahead $tips); fi
   keep_commit
   if [ "$restored" != - ]; then printf '%s' "$restored" > "$ours/restored"; fi
 }
@@ -145,7 +154,7 @@ keep_commit() {
     kept=$(mine write-tree)
   fi
   set -- -p "$(commit_tree "$home")"
-  if [ "$ahead" != 0 ]; then set -- "$@" -p "$there"; fi
+  if [ "$ahead" != 0 ]; then for tip in $tips; do set -- "$@" -p "$tip"; done; fi
   kept=$(commit_tree "$kept" "$@")
   raw update-ref "refs/berth/kept/$kept" "$kept"
 }

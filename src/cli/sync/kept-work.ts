@@ -1,6 +1,6 @@
 /**
  * Work that only a sandbox had when a sync replaced it: a commit in `.git/berth`, named refs/berth/kept/<number>. Its
- * first parent is what checkout and sandbox agreed on; a second one is the history of the sandbox.
+ * first parent is what checkout and sandbox agreed on; further ones are the history of the sandbox.
  */
 
 import { downloadPack, indexPack, takeLine, unreadable } from "./fetch-changes.ts";

@@ -121,6 +121,24 @@ describe("[SY30] what only the sandbox has is kept before a sync replaces it", (
     expect((await pair.sync()).news).toEqual([]);
   });
 
+  it("[SY30] commits of the branch while HEAD is elsewhere, and those of HEAD", async () => {
+    using pair = new Pair();
+    pair.checkout.commit("the second one");
+    await pair.exec("true");
+    pair.sandbox.run(`git config user.email a@b.c; git config user.name a
+      git commit -q --allow-empty -m "on the branch"; git checkout -q HEAD~2
+      git commit -q --allow-empty -m "on none"`);
+    expect((await pair.sync()).news[0]?.kept).toMatchObject([{ commits: 2, paths: [] }]);
+    const { raw } = await openRepository(pair.checkout.root);
+    const range = ["refs/berth/kept/1^@", "^refs/berth/kept/1^1", "^refs/berth/state^1"];
+    const log = await raw.text(["log", "--format=%s", ...range]);
+    expect(log.split("\n").sort()).toEqual(["on none", "on the branch"]);
+    pair.sandbox.run(
+      `git commit -q --allow-empty -m "again on the branch"; git checkout -q HEAD~1`,
+    );
+    expect((await pair.sync()).news[0]?.kept).toMatchObject([{ commits: 1 }]);
+  });
+
   it("[SY31] a repository that a command made stays, and one that is in the way is moved aside", async () => {
     using pair = new Pair();
     await pair.exec("git init -q other; echo x > other/x; git init -q block; echo y > block/y");
