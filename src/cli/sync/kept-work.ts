@@ -78,9 +78,14 @@ async function fetchKept(
 
 async function storeKept(repository: Repository, commit: string): Promise<number> {
   const { raw } = repository;
-  const tree = await raw.text(["rev-parse", `${commit}^{tree}`]);
+  const described = await raw.text(["show", "-s", "--format=%T %s", commit]);
+  const [tree, , commits] = described.split(" ");
   const all = await listRefs(repository);
-  const same = all.find((other) => other.tree === tree && other.message.endsWith(" 0"));
+  // The same files say nothing about commits.
+  const same = all.find((other) => {
+    const hasNone = commits === "0" && other.message.endsWith(" 0");
+    return other.commit === commit || (hasNone && other.tree === tree);
+  });
   if (same !== undefined) return same.number;
   for (const { number } of all.slice(keptMax - 1)) {
     await raw.run(["update-ref", "-d", `${prefix}${number}`]);

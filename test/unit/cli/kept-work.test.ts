@@ -121,6 +121,16 @@ describe("[SY30] what only the sandbox has is kept before a sync replaces it", (
     expect((await pair.sync()).news).toEqual([]);
   });
 
+  it("[SY30] commits with the same files as earlier work that was kept without commits", async () => {
+    using pair = new Pair();
+    await pair.exec("true");
+    pair.sandbox.run("echo work > a.txt");
+    await pair.sync();
+    pair.sandbox.run("echo work > a.txt; git -c user.name=a -c user.email=a@b commit -qam work");
+    const { news } = await pair.sync();
+    expect(news[0]?.kept).toMatchObject([{ number: 2, commits: 1, paths: ["a.txt"] }]);
+  });
+
   it("[SY30] commits of the branch while HEAD is elsewhere, and those of HEAD", async () => {
     using pair = new Pair();
     pair.checkout.commit("the second one");
