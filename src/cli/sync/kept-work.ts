@@ -3,11 +3,12 @@
  * first parent is what checkout and sandbox agreed on; further ones are the history of the sandbox.
  */
 
+import { Failure } from "../failure.ts";
 import { downloadPack, indexPack, takeLine, unreadable } from "./fetch-changes.ts";
 import { displayName } from "./git.ts";
 import type { Repository } from "./repository.ts";
 import { runScript, type SyncTarget } from "./run-script.ts";
-import { forgetKeptScript, packKeptScript } from "./sandbox-scripts.ts";
+import { forgetKeptScript, listKeptScript, packKeptScript } from "./sandbox-scripts.ts";
 
 export type SavedWork = {
   number: number;
@@ -52,6 +53,22 @@ export async function fetchNews(
     }
   }
   return news;
+}
+
+/** Fetches what a check-out kept before it failed. Empty if git cannot read that in the sandbox. */
+export async function fetchPending(
+  target: SyncTarget,
+  repository: Repository,
+  folder: string,
+  state: string,
+): Promise<SavedWork[]> {
+  try {
+    const lines = (await runScript(target, listKeptScript, [folder])).toString().split("\n");
+    return (await fetchNews(target, repository, folder, state, lines)).kept;
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return [];
+  }
 }
 
 async function fetchKept(

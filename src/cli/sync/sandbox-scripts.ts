@@ -15,7 +15,7 @@ import { preamble } from "./script-preamble.ts";
  * standard input, the caller's folder (which git may not know: empty or ignored), when a checkpoint was restored or -.
  * Prints \`done\`, or \`need\` and the objects that it has; none of them if its history is incomplete.
  * After \`done\` it names what only the sandbox had: \`kept <commit> <files> <commits>\`, and \`aside <folder>\` for a
- * nested repository that had to make room.
+ * nested repository that had to make room, or for the repository itself if git could not use it any more.
  */
 export const checkOutScript = `${preamble}${keepFunctions}${cleanFunctions}
 state=$2 format=$3 pack=$4 keep=$5 reset=$6 released=$7 caller=$8 restored=$9
@@ -39,12 +39,17 @@ if [ ! -f "$ours/HEAD" ]; then
   mv "$ours.new"/* "$ours"
   rmdir "$ours.new"
 fi
-if [ -d "$root/.git.broken" ]; then rm -rf -- "$ours/broken"; mv -- "$root/.git.broken" "$ours/broken"; fi
+if [ -d "$root/.git.broken" ]; then
+  rm -rf -- "$ours/broken"
+  mv -- "$root/.git.broken" "$ours/broken"
+  : > "$ours/broken.new"
+fi
 mkdir -p "$real/info" "$real/objects/info"
 grep -qxF ../berth/objects "$real/objects/info/alternates" 2>/dev/null ||
   echo ../berth/objects >> "$real/objects/info/alternates"
 rm -f -- "$real/index.lock" "$real/HEAD.lock" "$real/packed-refs.lock" "$real/config.lock" \\
   "$ours/index.lock" "$ours/m.index.lock" "$ours/next.lock" "$ours/kept.index.lock"
+find "$real/refs" "$ours/refs" -name '*.lock' -type f -exec rm -f {} + 2>/dev/null || :
 head -c "$released" > "$ours/released"
 keep_it() {
   if [ "$keep" = one ]; then raw index-pack --stdin --fix-thin; else raw unpack-objects -q; fi
@@ -198,6 +203,7 @@ packs=$(find "$ours/objects/pack" -name '*.pack' | wc -l)
 if [ "$packs" -gt 40 ]; then raw repack -adkq || :; fi
 mark_clean || :
 echo done
+if [ -e "$ours/broken.new" ]; then echo aside .git/berth/broken; rm -f -- "$ours/broken.new"; fi
 print_kept
 `;
 
@@ -272,13 +278,18 @@ if [ "$2" != - ]; then
 fi
 `;
 
+/** Prints what was kept and has not been fetched, as the check-out does. Arguments: folder. */
+export const listKeptScript = `${preamble}${keepFunctions}
+print_kept
+`;
+
 /**
  * Packs what was kept. Arguments: folder, the kept commit, the size up to which the pack is printed, a commit or tree
  * that the checkout has, or -. Prints a line with the bytes of the pack; then the pack, if it is small.
  */
 export const packKeptScript = `${preamble}
 kept=$2 inline=$3 known=$4
-{ echo "$kept"; if [ "$known" != - ]; then echo "^$known"; fi; } |
+{ echo "$kept"; if raw cat-file -e "$known" 2>/dev/null; then echo "^$known"; fi; } |
   raw pack-objects --revs --thin --stdout -q --delta-base-offset > "$ours/leave.pack"
 bytes=$(wc -c < "$ours/leave.pack")
 echo $bytes

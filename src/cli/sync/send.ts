@@ -4,7 +4,7 @@ import { closeSync, createReadStream, openSync, readFileSync, rmSync, writeSync 
 import { Failure } from "../failure.ts";
 import type { CheckoutState } from "./checkout-state.ts";
 import { type GitRunOptions, joinNul, remoteEnvironment } from "./git.ts";
-import { fetchNews, type SyncNews } from "./kept-work.ts";
+import { fetchNews, fetchPending, type SyncNews } from "./kept-work.ts";
 import type { Repository } from "./repository.ts";
 import { runScript, type SyncTarget } from "./run-script.ts";
 import { checkOutScript } from "./sandbox-scripts.ts";
@@ -39,10 +39,12 @@ export async function send(
   try {
     return await sendState(target, repository, state, folder, false);
   } catch (error) {
-    // A command may have broken the repository there: create it again.
+    // A command may have broken the repository there: create it again. What was kept until then is fetched first.
     const isBroken = error instanceof Failure && error.code === "sync_failed";
     if (!isBroken) throw error;
-    return await sendState(target, repository, state, folder, true);
+    const pending = await fetchPending(target, repository, folder, state.id);
+    const { sentBytes, news } = await sendState(target, repository, state, folder, true);
+    return { sentBytes, news: { ...news, kept: [...pending, ...news.kept] } };
   }
 }
 

@@ -290,6 +290,30 @@ describe("[SY30] what only the sandbox has is kept before a sync replaces it", (
     expect(of.contents("a.txt", "a.txt.from-sandbox")).toEqual(["here\n", "there\n"]);
   });
 
+  it("[SY30] work next to the lock of a git that was killed in a commit", async () => {
+    using pair = new Pair();
+    await pair.exec("true");
+    pair.sandbox.run(`git -c user.name=a -c user.email=a@b commit -q --allow-empty -m work
+      echo edit > a.txt; git branch other; touch .git/refs/heads/main.lock`);
+    const { news } = await pair.sync();
+    expect(news).toMatchObject([{ kept: [{ commits: 1, paths: ["a.txt"] }], aside: [] }]);
+    expect(pair.sandbox.run("git rev-parse other")).not.toBe("");
+  });
+
+  it("[SY30] work that was kept by a check-out that failed, and where the repository is now", async () => {
+    using pair = new Pair();
+    await pair.exec("true");
+    // No reference of this name can be written any more.
+    pair.sandbox.run(`git -c user.name=a -c user.email=a@b commit -q --allow-empty -m work
+      echo edit > a.txt; mkdir -p .git/refs/heads/main.lock/x`);
+    const { news } = await pair.sync();
+    expect(news).toMatchObject([
+      { kept: [{ commits: 1, paths: ["a.txt"] }], aside: [".git/berth/broken"] },
+    ]);
+    expect(pair.sandbox.run("cat a.txt; ls -d .git/berth/broken/refs")).toContain("a\n");
+    expect((await pair.sync()).news).toEqual([]);
+  });
+
   it("[SY30] work in a repository that git cannot read any more", async () => {
     using pair = new Pair();
     await pair.exec("true");
