@@ -5,7 +5,7 @@ import { asBerthError } from "../protocol/error-codes.ts";
 import type { Sandbox } from "../protocol/sandbox.ts";
 import type { Context } from "./context.ts";
 import { Failure } from "./failure.ts";
-import { countWorkScript } from "./sync/sandbox-scripts.ts";
+import { countWorkScript } from "./sync/count-script.ts";
 
 /** Why somebody should be asked first; each continues "sandbox … ". */
 type Objection = { code: "unsynced_work" | "other_maker"; text: string };

@@ -173,6 +173,8 @@ else
   fi
 fi
 
+if [ -n "$commit" ] && ! grep -qxF "$commit" "$ours/sent" 2>/dev/null; then echo "$commit" >> "$ours/sent"; fi
+
 # The index: our own one knows the files, which saves reading them again.
 staged() { GIT_INDEX_FILE=$ours/next plain "$@"; }
 # Restores intent-to-add entries with the mode they had.
@@ -307,32 +309,6 @@ raw rev-parse -q --verify refs/berth/home || raw rev-parse -q --verify refs/bert
 raw rev-parse -q --verify refs/berth/state^1 || echo -
 raw rev-parse -q --verify refs/berth/state || echo -
 if [ "$2" != - ] && [ "$(cat "$ours/restored" 2>/dev/null || :)" != "$2" ]; then echo restored; fi
-`;
-
-/** Prints how many files and commits only the sandbox has. Changes nothing. Arguments: folder. */
-export const countWorkScript = `${preamble}
-if [ ! -d "$root" ]; then echo 0 0; exit; fi
-cd -- "$root"
-if [ ! -f "$ours/index" ]; then
-  echo $(find . -path ./.git -prune -o -type f -print | head -n 1000 | wc -l) 0
-  exit
-fi
-index=$ours/count.index
-rm -f -- "$index" "$index.lock"
-cp -p "$ours/index" "$index"
-mine() { GIT_INDEX_FILE=$index raw "$@"; }
-{ mine diff-files --name-only --no-renames -z
-  GIT_INDEX_FILE=$index plain ls-files -z --others --exclude-standard | grep -zv '/$' || :
-} > "$ours/count.names"
-xargs -0 sh -c 'for name; do
-  if [ -r "./$name" ] || [ ! -e "./$name" ]; then printf "%s\\0" "$name"; fi
-done' sh < "$ours/count.names" | mine update-index --add --remove --replace -z --stdin
-home=$(raw rev-parse -q --verify refs/berth/home || raw rev-parse -q --verify refs/berth/state:w || raw hash-object -t tree /dev/null)
-files=$(($(raw diff-tree -r -z --name-only --no-renames "$home" "$(mine write-tree)" | tr -dc '\\0' | wc -c)))
-rm -f -- "$index" "$ours/count.names"
-sent=$(raw rev-parse -q --verify refs/berth/state^1 || :)
-ahead=$(plain rev-list --count HEAD \${sent:+^$sent} 2>/dev/null || echo 0)
-echo "$files" "$ahead"
 `;
 
 /** Forgets what was kept, because the checkout has it. Arguments: folder, the kept commit. */
