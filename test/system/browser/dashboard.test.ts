@@ -97,15 +97,19 @@ describe.skipIf(browserProgram === undefined)("the dashboard in a real browser",
     await user.page.getByText("click").first().click({ force: true });
     expect(await user.page.title()).toBe(titleAtLoad);
 
+    const saved = await server.call("POST", `/v1/sandboxes/${id}/checkpoints`, { name: attack });
+    expect(saved.status).toBe(201);
     await server.call("POST", `/v1/sandboxes/${id}/lease`, { holder: attack, ttlMs: 60_000 });
-    await server.call("POST", `/v1/sandboxes/${id}/checkpoints`, { name: attack });
     for (const tab of ["lease", "checkpoints", "events"]) {
       await user.open(`${place}/${tab}`);
       await user.page.getByText("onerror").first().waitFor();
     }
     await server.call("DELETE", `/v1/sandboxes/${id}/lease?break=true&reason=over`);
 
-    await server.exec(id, `printf '%s' '${attack}' > page.html; touch '<b onclick=1>.txt'`);
+    const making = `printf '%s' '${attack}' > page.html; touch '<b onclick=1>.txt'`;
+    await until("the lease has ended and a command runs", async () => {
+      return (await server.exec(id, making)).status === 200;
+    });
     await user.open(`${place}/files`);
     await user.page.getByRole("button", { name: "<b onclick=1>.txt" }).waitFor();
     await user.button("page.html").click();
